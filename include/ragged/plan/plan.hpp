@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan: where each tensor of a group lies in a buffer of equal shards. It is plain data that every rank
+// derives from the same specs; buffers, views and collectives read it and never change it.
+//
+//     gathered buffer of a segment: num_devices shards of S elements; rank r owns [r*S, (r+1)*S)
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ragged/layout/block_grid.hpp>
+#include <ragged/layout/ragged_shard.hpp>
+
+namespace ragged {
+
+/// A tensor and its place.
+struct PlacedTensor {
+    TensorSpec spec;
+    CutPattern cuts;
+    std::int64_t segment = 0;
+    std::int64_t offset = 0; // elements from the start of the segment
+
+    constexpr std::int64_t elements() const { return cuts.elements; }
+    constexpr bool operator==(const PlacedTensor& other) const {
+        return spec.name == other.spec.name && spec.shape == other.spec.shape &&
+               spec.block == other.spec.block && spec.dtype == other.spec.dtype && segment == other.segment &&
+               offset == other.offset;
+    }
+};
+
+/// One contiguous region of equal shards.
+struct Segment {
+    std::int64_t shard_elems = 0;       // S
+    std::int64_t lower_bound_elems = 0; // no order of the tensors allows a smaller S
+    std::int64_t elements = 0;          // of the tensors in it
+    std::int64_t set_by = -1;           // index of the tensor that forced S; -1: S is the fair share
+
+    constexpr bool proven_optimal() const { return shard_elems == lower_bound_elems; }
+    constexpr bool operator==(const Segment&) const = default;
+};
+
+/// What a layout of another system gives up; all zero and false for a plan that keeps the laws.
+struct Violations {
+    std::int64_t blocks_cut = 0;        // blocks that lie on more than one device
+    std::int64_t misaligned = 0;        // tensor starts, and S, off the alignment
+    std::int64_t copied_per_gather = 0; // elements one rank copies besides the collective's own traffic
+
+    constexpr bool any() const { return blocks_cut != 0 || misaligned != 0 || copied_per_gather != 0; }
+    constexpr bool operator==(const Violations&) const = default;
+};
+
+struct Plan {
+    std::string name; // of the group
+    std::string policy;
+    std::int64_t num_devices = 1;
+    std::int64_t alignment_bytes = 128;
+    std::int64_t alignment_elems = 64; // satisfies alignment_bytes for every plane declared over the plan
+    std::vector<Segment> segments;
+    std::vector<PlacedTensor> tensors; // registration order
+    Violations violations;
+
+    /// Elements of all tensors.
+    constexpr std::int64_t elements() const {
+        std::int64_t sum = 0;
+        for (const Segment& segment : segments)
+            sum += segment.elements;
+        return sum;
+    }
+    /// Elements of one rank's regions together.
+    constexpr std::int64_t region_elems() const {
+        std::int64_t sum = 0;
+        for (const Segment& segment : segments)
+            sum += segment.shard_elems;
+        return sum;
+    }
+    /// Elements of the gathered buffer: num_devices regions.
+    constexpr std::int64_t padded_elements() const { return num_devices * region_elems(); }
+    /// padded / elements - 1; 0 for a group without elements.
+    constexpr double padding_ratio() const {
+        const std::int64_t sum = elements();
+        return sum == 0 ? 0.0 : static_cast<double>(padded_elements() - sum) / static_cast<double>(sum);
+    }
+
+    /// First element of a segment in the gathered buffer.
+    constexpr std::int64_t segment_offset(std::int64_t segment) const {
+        return num_devices * region_offset(segment);
+    }
+    /// First element of a segment in one rank's regions, stored one after another.
+    constexpr std::int64_t region_offset(std::int64_t segment) const {
+        std::int64_t offset = 0;
+        for (std::int64_t before = 0; before < segment; ++before)
+            offset += segments[static_cast<std::size_t>(before)].shard_elems;
+        return offset;
+    }
+
+    /// Bytes one rank needs at the same time: a region for each dtype of `regions`, a gathered buffer for
+    /// each of `gathered`. Buffers over the plan allocate exactly this.
+    constexpr std::int64_t peak_bytes(std::span<const DType> regions, std::span<const DType> gathered) const {
+        std::int64_t per_region = 0, per_gathered = 0;
+        for (DType dtype : regions)
+            per_region += size_bytes(dtype);
+        for (DType dtype : gathered)
+            per_gathered += size_bytes(dtype);
+        const std::int64_t region = checked_mul(region_elems(), per_region, "peak bytes");
+        const std::int64_t full = checked_mul(padded_elements(), per_gathered, "peak bytes");
+        return checked_add(region, full, "peak bytes");
+    }
+
+    /// Index of a tensor. @throws PlanError naming the tensor and the group
+    constexpr std::size_t index_of(std::string_view tensor) const {
+        for (std::size_t i = 0; i < tensors.size(); ++i)
+            if (tensors[i].spec.name == tensor)
+                return i;
+        throw PlanError(concat("group '", name, "' has no tensor '", tensor, "'"));
+    }
+
+    constexpr bool operator==(const Plan& other) const {
+        return name == other.name && num_devices == other.num_devices &&
+               alignment_bytes == other.alignment_bytes && alignment_elems == other.alignment_elems &&
+               segments == other.segments && tensors == other.tensors;
+    }
+};
+
+/// The run of a tensor that each rank holds under the plan.
+/// @pre plan.violations is empty
+constexpr RaggedShard ragged_shard(const Plan& plan, const PlacedTensor& tensor) {
+    const std::int64_t shard = plan.segments[static_cast<std::size_t>(tensor.segment)].shard_elems;
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t rank = 0; rank < plan.num_devices; ++rank)
+        offsets.push_back(std::clamp<std::int64_t>(rank * shard - tensor.offset, 0, tensor.elements()));
+    return RaggedShard::from_offsets(tensor.cuts, offsets);
+}
+
+namespace detail {
+
+/// FNV-1a over 64-bit words and characters: short, constexpr, the same on every machine.
+class Hash {
+  public:
+    constexpr void add(std::int64_t value) {
+        for (int byte = 0; byte < 8; ++byte)
+            add_byte(static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> (8 * byte)));
+    }
+    constexpr void add(std::string_view text) {
+        add(static_cast<std::int64_t>(text.size()));
+        for (char c : text)
+            add_byte(static_cast<std::uint8_t>(c));
+    }
+    constexpr void add(const Shape& shape) {
+        add(std::int64_t{shape.rank()});
+        for (int dim = 0; dim < shape.rank(); ++dim)
+            add(shape[dim]);
+    }
+    constexpr std::uint64_t value() const { return state_; }
+
+  private:
+    constexpr void add_byte(std::uint8_t byte) { state_ = (state_ ^ byte) * 0x100000001b3u; }
+    std::uint64_t state_ = 0xcbf29ce484222325u;
+};
+
+} // namespace detail
+
+/// 64 bits over everything that decides where an element lies. Equal plans have equal fingerprints on every
+/// machine; ranks compare it before their first collective.
+constexpr std::uint64_t fingerprint(const Plan& plan) {
+    detail::Hash hash;
+    hash.add(plan.name);
+    hash.add(plan.num_devices);
+    hash.add(plan.alignment_bytes);
+    hash.add(plan.alignment_elems);
+    for (const Segment& segment : plan.segments)
+        hash.add(segment.shard_elems);
+    for (const PlacedTensor& tensor : plan.tensors) {
+        hash.add(tensor.spec.name);
+        hash.add(tensor.spec.shape);
+        hash.add(static_cast<std::int64_t>(tensor.spec.block.kind));
+        hash.add(tensor.spec.block.sizes);
+        hash.add(static_cast<std::int64_t>(tensor.spec.dtype));
+        hash.add(tensor.segment);
+        hash.add(tensor.offset);
+    }
+    return hash.value();
+}
+
+/// The plan as lines of text, one fact each, in an order that makes the first differing line of two plans the
+/// first difference worth reporting.
+inline std::vector<std::string> describe(const Plan& plan) {
+    std::vector<std::string> lines{
+        concat("group '", plan.name, "' with ", plan.tensors.size(), " tensors on ", plan.num_devices,
+               " devices"),
+        concat("alignment of ", plan.alignment_bytes, " bytes, ", plan.alignment_elems, " elements")};
+    for (std::size_t i = 0; i < plan.segments.size(); ++i)
+        lines.push_back(concat("segment ", i, " with shards of ", plan.segments[i].shard_elems, " elements"));
+    for (const PlacedTensor& tensor : plan.tensors)
+        lines.push_back(concat("tensor '", tensor.spec.name, "' ", name(tensor.spec.dtype), " ",
+                               to_string(tensor.spec.shape), " ", to_string(tensor.spec.block), " at offset ",
+                               tensor.offset, " of segment ", tensor.segment));
+    return lines;
+}
+
+} // namespace ragged
