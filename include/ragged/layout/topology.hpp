@@ -119,4 +119,24 @@ class Topology {
         dynamic_{};
 };
 
+/// One rank's position in a topology.
+template <class Topology>
+struct Place {
+    Topology topology;
+    std::int64_t rank = 0;
+
+    /// @throws PlanError when the topology has no such rank
+    constexpr Place(const Topology& grid, std::int64_t own_rank)
+        : topology(grid)
+        , rank(own_rank) {
+        if (rank < 0 || rank >= topology.num_ranks())
+            throw PlanError(concat("rank ", rank, " is not in [0, ", topology.num_ranks(), ")"));
+    }
+
+    template <FixedString Name>
+    constexpr std::int64_t coordinate() const {
+        return topology.coordinates(rank)[Topology::template axis<Name>()];
+    }
+};
+
 } // namespace ragged

@@ -7,6 +7,7 @@
 //     gathered buffer of a segment: num_devices shards of S elements; rank r owns [r*S, (r+1)*S)
 #pragma once
 
+#include <algorithm> // std::clamp
 #include <span>
 #include <string>
 #include <string_view>
@@ -125,13 +126,30 @@ struct Plan {
     }
 };
 
-/// The run of a tensor that each rank holds under the plan.
-/// @pre plan.violations is empty
-constexpr RaggedShard ragged_shard(const Plan& plan, const PlacedTensor& tensor) {
+/// What one rank holds of one tensor: a run of the tensor's flat elements, and where it lies in the rank's
+/// region of the segment. An empty piece has no elements and lies at the region's end or start.
+struct Piece {
+    std::int64_t first = 0; // flat element of the tensor
+    std::int64_t elements = 0;
+    std::int64_t region_offset = 0;
+
+    constexpr bool operator==(const Piece&) const = default;
+};
+
+/// @pre plan.violations is empty, 0 <= rank < plan.num_devices
+constexpr Piece piece_of(const Plan& plan, const PlacedTensor& tensor, std::int64_t rank) {
     const std::int64_t shard = plan.segments[static_cast<std::size_t>(tensor.segment)].shard_elems;
+    const std::int64_t region = rank * shard;
+    const std::int64_t first = std::clamp<std::int64_t>(region - tensor.offset, 0, tensor.elements());
+    const std::int64_t last = std::clamp<std::int64_t>(region + shard - tensor.offset, 0, tensor.elements());
+    return {first, last - first, std::clamp<std::int64_t>(tensor.offset + first - region, 0, shard)};
+}
+
+/// The pieces of a tensor on all ranks, as a layout.
+constexpr RaggedShard ragged_shard(const Plan& plan, const PlacedTensor& tensor) {
     std::vector<std::int64_t> offsets;
     for (std::int64_t rank = 0; rank < plan.num_devices; ++rank)
-        offsets.push_back(std::clamp<std::int64_t>(rank * shard - tensor.offset, 0, tensor.elements()));
+        offsets.push_back(piece_of(plan, tensor, rank).first);
     return RaggedShard::from_offsets(tensor.cuts, offsets);
 }
 

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// DBuffer: one rank's memory over a plan. Its state is part of its type, so a buffer that is not gathered
+// cannot be read as if it were, and a gradient that is not reduced cannot reach an optimizer:
+//
+//     Resident                      this rank's regions and nothing more: masters, moments
+//     Sharded  --gather-->  Gathered  --release-->  Sharded         weights
+//     Partial  --reduce-->  Reduced   --reset-->    Partial         gradients
+//
+// The first collective of a buffer also compares the plan across ranks. The axis named "shard" is the one
+// over which the plan divides; every other axis replicates.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <ragged/buffer/memory_resource.hpp>
+#include <ragged/layout/topology.hpp>
+#include <ragged/plan/plan.hpp>
+
+namespace ragged {
+
+namespace state {
+
+/// Storage for this rank's regions only.
+struct Resident {};
+/// Storage for a gathered buffer, of which this rank's regions hold values.
+struct Sharded {};
+/// Every region holds values; they are equal on all ranks and read only.
+struct Gathered {};
+/// Every region holds this rank's contribution to a sum over ranks.
+struct Partial {};
+/// This rank's regions hold the sum over all ranks; the others are spent.
+struct Reduced {};
+
+template <class State>
+inline constexpr bool has_whole_tensors = std::is_same_v<State, Gathered> || std::is_same_v<State, Partial>;
+template <class State>
+inline constexpr bool can_start =
+    std::is_same_v<State, Resident> || std::is_same_v<State, Sharded> || std::is_same_v<State, Partial>;
+
+} // namespace state
+
+/// @tparam T         element type of the plane laid over the plan
+/// @tparam Topology  has an axis named "shard" with plan.num_devices ranks
+template <element T, class Topology, class State = state::Sharded>
+class DBuffer {
+    static_assert(Topology::find("shard") < Topology::num_axes,
+                  "ragged: a DBuffer needs a topology with an axis named \"shard\"");
+
+  public:
+    using value_type = T;
+    using state_type = State;
+    /// Values may be written in every state but Gathered.
+    using access_type = std::conditional_t<std::is_same_v<State, state::Gathered>, const T, T>;
+
+    /// Allocate zeros: num_devices regions of each segment, or one for Resident. Local.
+    /// The plan and the resource must outlive the buffer.
+    /// @throws BufferError  the plan breaks a law, is for another number of devices, or is not aligned for T
+    template <memory_resource R>
+    DBuffer(const Plan& plan, const Place<Topology>& place, R& resource) requires(state::can_start<State>)
+        : plan_(check(plan, place.topology))
+        , shard_rank_(place.template coordinate<"shard">())
+        , memory_(resource, storage_bytes(plan)) {}
+    template <memory_resource R>
+    DBuffer(Plan&&, const Place<Topology>&, R&) = delete; // the plan would not outlive the buffer
+
+    DBuffer(DBuffer&& other) noexcept
+        : plan_(std::exchange(other.plan_, nullptr))
+        , shard_rank_(other.shard_rank_)
+        , memory_(std::move(other.memory_))
+        , agreed_(other.agreed_) {}
+    DBuffer& operator=(DBuffer&& other) noexcept {
+        plan_ = std::exchange(other.plan_, nullptr);
+        shard_rank_ = other.shard_rank_;
+        memory_ = std::move(other.memory_);
+        agreed_ = other.agreed_;
+        return *this;
+    }
+
+    /// @throws BufferError after the buffer was moved from
+    const Plan& plan() const {
+        if (plan_ == nullptr)
+            throw BufferError("the buffer was moved from: use the one that took its place");
+        return *plan_;
+    }
+    std::int64_t shard_rank() const noexcept { return shard_rank_; }
+    std::int64_t num_segments() const { return static_cast<std::int64_t>(plan().segments.size()); }
+
+    /// The elements of a segment that hold values in this state, padding included: this rank's region of
+    /// S elements, or all num_devices * S of them when Gathered or Partial. Flat operations run over this.
+    std::span<access_type> values(std::int64_t segment) const {
+        const std::int64_t shard = shard_elems(segment);
+        if constexpr (state::has_whole_tensors<State>)
+            return {segment_data(segment), static_cast<std::size_t>(shard * plan_->num_devices)};
+        else
+            return region(segment);
+    }
+
+    /// This rank's region of a segment, [S]. A partial buffer has none yet: its regions are not summed.
+    std::span<access_type> region(std::int64_t segment) const
+        requires(!std::is_same_v<State, state::Partial>) {
+        const std::int64_t shard = shard_elems(segment);
+        const std::int64_t before = std::is_same_v<State, state::Resident> ? 0 : shard_rank_ * shard;
+        return {segment_data(segment) + before, static_cast<std::size_t>(shard)};
+    }
+
+    /// First element of a segment's storage: what an in-place collective is called with.
+    T* segment_data(std::int64_t segment) const {
+        const std::int64_t offset = std::is_same_v<State, state::Resident> ? plan().region_offset(segment)
+                                                                           : plan().segment_offset(segment);
+        return static_cast<T*>(memory_.data()) + offset;
+    }
+
+    std::size_t bytes() const noexcept { return memory_.bytes(); }
+
+    /// Whether ranks have already agreed on the plan of this buffer.
+    bool agreed() const noexcept { return agreed_; }
+    void set_agreed() noexcept { agreed_ = true; }
+
+    /// The same memory in another state. For collectives; users call gather, release, reduce and reset.
+    template <class To>
+    DBuffer<T, Topology, To> into() && {
+        static_assert(!std::is_same_v<To, state::Resident> && !std::is_same_v<State, state::Resident>,
+                      "ragged: a resident buffer has no storage for other ranks' regions");
+        static_cast<void>(plan());
+        return DBuffer<T, Topology, To>(std::exchange(plan_, nullptr), shard_rank_, std::move(memory_),
+                                        agreed_);
+    }
+
+  private:
+    template <element, class, class>
+    friend class DBuffer;
+
+    DBuffer(const Plan* plan, std::int64_t shard_rank, Memory memory, bool agreed)
+        : plan_(plan)
+        , shard_rank_(shard_rank)
+        , memory_(std::move(memory))
+        , agreed_(agreed) {}
+
+    std::int64_t shard_elems(std::int64_t segment) const {
+        return plan().segments[static_cast<std::size_t>(segment)].shard_elems;
+    }
+
+    static const Plan* check(const Plan& plan, const Topology& topology) {
+        const std::int64_t ranks = topology.template size<"shard">();
+        if (plan.num_devices != ranks)
+            throw BufferError(concat("group '", plan.name, "' is planned for ", plan.num_devices,
+                                     " devices, axis 'shard' has ", ranks, " ranks"));
+        if (plan.violations.any())
+            throw BufferError(concat("group '", plan.name, "': the layout '", plan.policy, "' cuts ",
+                                     plan.violations.blocks_cut, " blocks, misaligns ",
+                                     plan.violations.misaligned, " starts and copies ",
+                                     plan.violations.copied_per_gather,
+                                     " elements per gather; buffers take plans that keep the laws"));
+        if (plan.alignment_elems * static_cast<std::int64_t>(sizeof(T)) % plan.alignment_bytes != 0)
+            throw BufferError(concat("group '", plan.name, "': starts are aligned to ", plan.alignment_elems,
+                                     " elements, in ", name(dtype_of<T>), " that is less than ",
+                                     plan.alignment_bytes, " bytes; declare ", name(dtype_of<T>),
+                                     " in PlanOptions::planes"));
+        return &plan;
+    }
+
+    static std::size_t storage_bytes(const Plan& plan) {
+        const DType dtype[] = {dtype_of<T>};
+        const auto regions =
+            std::span<const DType>(dtype).first(std::is_same_v<State, state::Resident> ? 1 : 0);
+        const auto gathered = std::span<const DType>(dtype).first(1 - regions.size());
+        return static_cast<std::size_t>(plan.peak_bytes(regions, gathered));
+    }
+
+    const Plan* plan_;
+    std::int64_t shard_rank_;
+    Memory memory_;
+    bool agreed_ = false;
+};
+
+/// Forget the gathered values; this rank's region stays. Local, no copy.
+template <class T, class Topology>
+DBuffer<T, Topology, state::Sharded> release(DBuffer<T, Topology, state::Gathered>&& buffer) {
+    return std::move(buffer).template into<state::Sharded>();
+}
+
+} // namespace ragged

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The collectives of a DBuffer: gather its regions, reduce its contributions. Both work in place and copy
+// nothing besides. They return a handle; waiting for it yields the buffer in its new state.
+//
+//     auto full = ragged::gather(std::move(weights), mesh);      // in flight
+//     auto gathered = full.wait();                               // views may be taken
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ragged/buffer/dbuffer.hpp>
+#include <ragged/comm/mesh.hpp>
+
+namespace ragged {
+
+/// A buffer whose collective is running. Owns the buffer, so its memory stays until the end.
+/// Dropped without wait(), it waits, and a failure is lost.
+template <class Buffer, class Completion>
+class [[nodiscard]] InFlight {
+  public:
+    InFlight(Buffer buffer, std::vector<Completion> operations)
+        : buffer_(std::move(buffer))
+        , operations_(std::move(operations)) {}
+    InFlight(InFlight&& other) noexcept
+        : buffer_(std::move(other.buffer_))
+        , operations_(std::move(other.operations_))
+        , waited_(std::exchange(other.waited_, true)) {}
+    InFlight& operator=(InFlight&&) = delete;
+    ~InFlight() {
+        if (!waited_)
+            try {
+                finish();
+            } catch (...) { // the communicator stays failed and says so in the next call
+            }
+    }
+
+    /// Block the host until the collective is done. @throws CommError, or BufferError when waited for before
+    Buffer wait() {
+        if (waited_)
+            throw BufferError("the handle was waited for before: its buffer is gone");
+        finish();
+        return std::move(buffer_);
+    }
+
+  private:
+    void finish() {
+        waited_ = true;
+        for (Completion& operation : operations_)
+            operation.wait();
+    }
+
+    Buffer buffer_;
+    std::vector<Completion> operations_;
+    bool waited_ = false;
+};
+
+namespace detail {
+
+/// Gather one byte string per rank; lengths may differ.
+template <class Communicator>
+std::vector<std::string> gather_text(Communicator& world, const std::string& own) {
+    const auto size = static_cast<std::size_t>(world.size()), rank = static_cast<std::size_t>(world.rank());
+    std::vector<std::uint8_t> lengths(size * 8);
+    for (std::size_t byte = 0; byte < 8; ++byte)
+        lengths[rank * 8 + byte] = static_cast<std::uint8_t>(own.size() >> (8 * byte));
+    world.all_gather(lengths.data(), 8).wait();
+    std::vector<std::size_t> sizes(size, 0);
+    std::size_t longest = 0;
+    for (std::size_t peer = 0; peer < size; ++peer) {
+        for (std::size_t byte = 0; byte < 8; ++byte)
+            sizes[peer] |= static_cast<std::size_t>(lengths[peer * 8 + byte]) << (8 * byte);
+        longest = std::max(longest, sizes[peer]);
+    }
+    std::vector<std::uint8_t> bytes(size * longest);
+    std::copy(own.begin(), own.end(), bytes.begin() + static_cast<std::ptrdiff_t>(rank * longest));
+    world.all_gather(bytes.data(), static_cast<std::int64_t>(longest)).wait();
+    std::vector<std::string> texts;
+    for (std::size_t peer = 0; peer < size; ++peer) {
+        const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(peer * longest);
+        texts.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(sizes[peer]));
+    }
+    return texts;
+}
+
+inline std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines)
+        text += line + '\n';
+    return text;
+}
+
+} // namespace detail
+
+/// Compare the plan across all ranks of the world; the first collective of every buffer does this by itself.
+/// Collective and blocking: 8 bytes per rank, and the whole plan only when ranks differ.
+/// @throws CommError  on every rank, with the first difference to rank 0 and the first rank that has it
+template <class Topology, class Communicator>
+void agree(const Plan& plan, Mesh<Topology, Communicator>& mesh) {
+    static_assert(has_all_gather<Communicator, std::uint8_t>,
+                  "ragged: comparing plans needs a communicator with all_gather");
+    Communicator& world = mesh.world();
+    const auto size = static_cast<std::size_t>(world.size());
+    const std::uint64_t own = fingerprint(plan);
+    std::vector<std::uint8_t> prints(size * 8);
+    for (std::size_t byte = 0; byte < 8; ++byte)
+        prints[static_cast<std::size_t>(world.rank()) * 8 + byte] =
+            static_cast<std::uint8_t>(own >> (8 * byte));
+    world.all_gather(prints.data(), 8).wait();
+    bool equal = true;
+    for (std::size_t i = 8; i < prints.size(); ++i)
+        equal = equal && prints[i] == prints[i % 8];
+    if (equal)
+        return;
+
+    const std::vector<std::string> texts = detail::gather_text(world, detail::joined(describe(plan)));
+    std::size_t other = 1;
+    while (other < size && texts[other] == texts[0])
+        ++other;
+    if (other == size)
+        throw CommError("plans differ in their fingerprints only", "agree", -1);
+    std::size_t line = 0, at = 0; // start of the first line that differs
+    for (; at < std::min(texts[0].size(), texts[other].size()) && texts[0][at] == texts[other][at]; ++at)
+        if (texts[0][at] == '\n')
+            line = at + 1;
+    const auto line_of = [line](const std::string& text) {
+        return line < text.size() ? text.substr(line, text.find('\n', line) - line)
+                                  : std::string("nothing more");
+    };
+    throw CommError(concat("plans differ: rank ", other, " has ", line_of(texts[other]), ", rank 0 has ",
+                           line_of(texts[0])),
+                    "agree", static_cast<int>(other));
+}
+
+namespace detail {
+
+template <class Buffer, class Topology, class Communicator>
+void agree_once(Buffer& buffer, Mesh<Topology, Communicator>& mesh) {
+    if (buffer.agreed())
+        return;
+    agree(buffer.plan(), mesh);
+    buffer.set_agreed();
+}
+
+} // namespace detail
+
+/// Gather every rank's regions along axis "shard", in place.
+/// @param buffer  [num_devices * S] per segment, this rank's region filled; consumed
+/// @return a handle; wait() gives the Gathered buffer
+/// @post every region equals that of the rank that owns it, at the same address as before
+/// Collective: ranks of the axis, same order. Sync: enqueues; the first call per buffer compares plans and
+/// blocks. Cost: (m-1)/m of the gathered bytes received per rank; no other copy.
+/// @throws CommError  plans differ (wait() throws what the collective throws), BufferError after a move
+template <class T, class Topology, class State, class Communicator>
+auto gather(DBuffer<T, Topology, State>&& buffer, Mesh<Topology, Communicator>& mesh) {
+    static_assert(std::is_same_v<State, state::Sharded>,
+                  "ragged: only a sharded buffer can be gathered; a resident one has no room for other "
+                  "regions (cast it "
+                  "into a sharded one), a partial one is reduced, a gathered one is complete");
+    static_assert(has_all_gather<Communicator, T>, "ragged: gather needs a communicator with all_gather");
+    detail::agree_once(buffer, mesh);
+    std::vector<typename Communicator::Completion> operations;
+    for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
+        operations.push_back(mesh.template along<"shard">().all_gather(
+            buffer.segment_data(segment),
+            buffer.plan().segments[static_cast<std::size_t>(segment)].shard_elems));
+    return InFlight(std::move(buffer).template into<state::Gathered>(), std::move(operations));
+}
+
+/// Sum the contributions of all ranks, in place: reduce-scatter along axis "shard", then all-reduce of this
+/// rank's regions along every other axis: (Partial, Partial) -> (Replicate, Shard).
+/// @param buffer  [num_devices * S] per segment, filled on every rank; consumed
+/// @return a handle; wait() gives the Reduced buffer
+/// @post this rank's regions hold sums, not averages; scale in the operation that uses them
+/// Collective: all ranks, same order. Sync: enqueues; the first call per buffer compares plans and blocks.
+/// Cost: reduce-scatter of m * S, all-reduce of S per further axis; no other copy.
+/// @throws CommError  plans differ (wait() throws what the collective throws), BufferError after a move
+template <class T, class Topology, class State, class Communicator>
+auto reduce(DBuffer<T, Topology, State>&& buffer, Mesh<Topology, Communicator>& mesh) {
+    static_assert(std::is_same_v<State, state::Partial>,
+                  "ragged: only a partial buffer can be reduced; gradients start in DBuffer<T, Topology, "
+                  "state::Partial>");
+    static_assert(has_reduce_scatter<Communicator, T> && has_all_reduce<Communicator, T>,
+                  "ragged: reduce needs a communicator with reduce_scatter and all_reduce");
+    detail::agree_once(buffer, mesh);
+    constexpr std::size_t shard_axis = Topology::find("shard");
+    std::vector<typename Communicator::Completion> operations;
+    for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment) {
+        const std::int64_t shard = buffer.plan().segments[static_cast<std::size_t>(segment)].shard_elems;
+        T* base = buffer.segment_data(segment);
+        operations.push_back(mesh.along(shard_axis).reduce_scatter(base, shard));
+        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+            if (axis != shard_axis)
+                operations.push_back(mesh.along(axis).all_reduce(base + buffer.shard_rank() * shard, shard));
+    }
+    return InFlight(std::move(buffer).template into<state::Reduced>(), std::move(operations));
+}
+
+} // namespace ragged

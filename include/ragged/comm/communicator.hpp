@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the library asks of a communicator: the base concept, and one capability concept per collective. An
+// algorithm asks for the capabilities it uses, so a communicator that lacks one fails to compile only there.
+//
+// Collectives are called by every rank in the same order with equal counts and element types; counts are
+// elements, 64-bit and may be 0. They start in call order and finish when the completion was waited for;
+// until then the memory they were given belongs to them. Where a result is "in place", the NCCL rule holds:
+// rank r's part lies at base + r * count.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include <ragged/spec/dtype.hpp>
+
+namespace ragged {
+
+/// One message of a send_receive: `count` elements to or from rank `peer`.
+template <class T>
+struct Message {
+    T* data;
+    std::int64_t count;
+    int peer;
+};
+
+/// | expression                    | meaning                                                            |
+/// | ----------------------------- | ------------------------------------------------------------------ |
+/// | c.rank(), c.size() -> int     | local                                                              |
+/// | C::Completion, x.wait()       | wait() returns when the operation is done; throws CommError        |
+template <class C>
+concept communicator = std::movable<typename C::Completion> &&
+    requires(const C& c, typename C::Completion& x) {
+    { c.rank() } -> std::same_as<int>;
+    { c.size() } -> std::same_as<int>;
+    x.wait();
+};
+
+/// c.all_gather(base, count): [size * count] in place; rank r contributes its slot.
+template <class C, class T>
+concept has_all_gather = communicator<C> && requires(C& c, T* base, std::int64_t count) {
+    { c.all_gather(base, count) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.reduce_scatter(base, count): [size * count] in place; the sum of slot r over all ranks lands in rank r's
+/// slot, the other slots are unspecified afterwards.
+template <class C, class T>
+concept has_reduce_scatter = communicator<C> && requires(C& c, T* base, std::int64_t count) {
+    { c.reduce_scatter(base, count) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.all_reduce(base, count): [count] in place; the sum over all ranks.
+template <class C, class T>
+concept has_all_reduce = communicator<C> && requires(C& c, T* base, std::int64_t count) {
+    { c.all_reduce(base, count) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.broadcast(base, count, root): [count] in place.
+template <class C, class T>
+concept has_broadcast = communicator<C> && requires(C& c, T* base, std::int64_t count) {
+    { c.broadcast(base, count, 0) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.send_receive(sends, receives): one grouped exchange; messages between two ranks match in order. Only
+/// ranks that name each other take part.
+template <class C, class T>
+concept has_send_receive = communicator<C> &&
+    requires(C& c, std::span<const Message<const T>> sends, std::span<const Message<T>> receives) {
+    { c.send_receive(sends, receives) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.all_to_all_v(send, send_counts, receive, receive_counts): counts are [size]; parts are packed in rank
+/// order.
+template <class C, class T>
+concept has_all_to_all_v = communicator<C> &&
+    requires(C& c, const T* send, T* receive, std::span<const std::int64_t> counts) {
+    { c.all_to_all_v(send, counts, receive, counts) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.barrier().
+template <class C>
+concept has_barrier = communicator<C> && requires(C& c) {
+    { c.barrier() } -> std::same_as<typename C::Completion>;
+};
+
+/// c.split(color, key) -> C: ranks of equal color >= 0 form a communicator, ordered by key, then by rank.
+/// Collective and blocking.
+template <class C>
+concept has_split = communicator<C> && requires(C& c) {
+    { c.split(0, 0) } -> std::same_as<C>;
+};
+
+} // namespace ragged

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the bodies of operations.hpp over host memory: plain loops that compilers vectorise.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include <ragged/group/operations.hpp>
+
+namespace ragged::host {
+
+/// out[i] = op(in[i]...). An input may be the output itself; otherwise they must not overlap.
+/// @pre equal lengths
+template <class Op, class Out, class... In>
+void map(const Op& op, std::span<Out> out, std::span<const In>... in) {
+    const std::size_t count = out.size();
+    Out* const to = out.data();
+    const auto run = [&](auto... from) {
+        RAGGED_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i)
+            to[i] = op(from[i]...);
+    };
+    run(in.data()...);
+}
+
+/// Fold of op.value over all elements; an empty span gives op.result of zero. The order of the fold depends
+/// on the length only, so equal data gives equal bits: `lanes` running values over each chunk, then lanes,
+/// then chunks.
+template <class Op, class T>
+auto reduce(const Op& op, std::span<const T> in) {
+    using Value = typename Op::value_type;
+    constexpr std::size_t lanes = 32, chunk = 4096;
+    Value total{};
+    const T* const from = in.data();
+    for (std::size_t start = 0; start < in.size(); start += chunk) {
+        const std::size_t length = std::min(chunk, in.size() - start);
+        Value running[lanes]{};
+        std::size_t i = 0;
+        for (; i + lanes <= length; i += lanes)
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+                running[lane] = op.fold(running[lane], op.value(from[start + i + lane]));
+        for (std::size_t lane = 0; i + lane < length; ++lane)
+            running[lane] = op.fold(running[lane], op.value(from[start + i + lane]));
+        for (std::size_t half = lanes / 2; half > 0; half /= 2)
+            for (std::size_t lane = 0; lane < half; ++lane)
+                running[lane] = op.fold(running[lane], running[lane + half]);
+        total = op.fold(total, running[0]);
+    }
+    return op.result(total);
+}
+
+} // namespace ragged::host
