@@ -80,7 +80,7 @@ void scale(DBuffer<T, Topology, State>& buffer, double factor) {
     detail::require_writable<State>();
     detail::require_finite(factor, "scale");
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
-        host::map(op::Cast<T>{factor}, buffer.values(segment), detail::const_span(buffer.values(segment)));
+        host::update(op::Cast<T>{factor}, buffer.values(segment));
 }
 
 /// dst += src.
@@ -89,8 +89,7 @@ void add(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) {
     detail::require_writable<To>();
     detail::require_same_plan(src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
-        host::map(op::Add{}, dst.values(segment), detail::const_span(dst.values(segment)),
-                  detail::const_span(src.values(segment)));
+        host::update(op::Add{}, dst.values(segment), detail::const_span(src.values(segment)));
 }
 
 /// y += factor * x. @throws BufferError when the factor is not finite
@@ -100,8 +99,7 @@ void axpy(double factor, const DBuffer<X, Topology, From>& x, DBuffer<Y, Topolog
     detail::require_finite(factor, "axpy");
     detail::require_same_plan(x, y);
     for (std::int64_t segment = 0; segment < y.num_segments(); ++segment)
-        host::map(op::Axpy{factor}, y.values(segment), detail::const_span(y.values(segment)),
-                  detail::const_span(x.values(segment)));
+        host::update(op::Axpy{factor}, y.values(segment), detail::const_span(x.values(segment)));
 }
 
 /// dst = src * factor in another element type; into a Sharded buffer this writes the slot that gather sends

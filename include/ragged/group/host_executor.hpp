@@ -12,16 +12,24 @@
 
 namespace ragged::host {
 
-/// out[i] = op(in[i]...). An input may be the output itself; otherwise they must not overlap.
-/// @pre equal lengths
-template <class Op, class Out, class... In>
-void map(const Op& op, std::span<Out> out, std::span<const In>... in) {
+/// out[i] = op(in[i]). @pre equal lengths
+template <class Op, class Out, class In>
+void map(const Op& op, std::span<Out> out, std::span<const In> in) {
     const std::size_t count = out.size();
     Out* const to = out.data();
-    const auto run = [&](auto... from) {
-        RAGGED_INDEPENDENT
+    const In* const from = in.data();
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] = op(from[i]);
+}
+
+/// values[i] = op(values[i], in[i]...), in place. @pre equal lengths
+template <class Op, class T, class... In>
+void update(const Op& op, std::span<T> values, std::span<const In>... in) {
+    const std::size_t count = values.size();
+    T* const to = values.data();
+    const auto run = [&](const In* const... from) {
         for (std::size_t i = 0; i < count; ++i)
-            to[i] = op(from[i]...);
+            to[i] = op(to[i], from[i]...);
     };
     run(in.data()...);
 }
