@@ -88,7 +88,7 @@ class LocalGroup {
 
     /// Wait until every rank is done. All of them are inside the collective, so this needs no time-out, and a
     /// rank never unwinds while another still reads its memory.
-    void leave(int rank, std::string_view operation) { meet(rank, operation, false); }
+    void leave(int rank) { meet(rank, "leave", false); }
 
     /// Make the communicator fail on every rank. The first failure stays.
     void fail(int rank, std::string_view operation, std::string what) {
@@ -198,6 +198,10 @@ class LocalGroup {
         const auto describe = [](const Call& call) {
             return concat(call.operation, " of ", call.count, " ", name(call.dtype), ", root ", call.root);
         };
+        if (first.count < 0) {
+            fail(0, own.operation, concat("count ", first.count, " is negative"));
+            throw_failure(own.operation);
+        }
         for (int rank = 1; rank < size(); ++rank) {
             const Call& other = call(rank);
             if (other.operation != first.operation || other.dtype != first.dtype ||

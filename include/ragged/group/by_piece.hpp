@@ -88,16 +88,16 @@ void absmax_per_block(const PieceTable& table, const DBuffer<T, Topology, State>
     detail::require_length(largest.size(), table.num_blocks(), "blocks");
     std::fill(largest.begin(), largest.end(), 0.0f);
     for (const PieceEntry& entry : table.entries()) {
-        const std::span<const T> piece = detail::piece_span(buffer, entry);
-        detail::for_each_run(
-            entry, table.grid(entry.tensor),
-            [&](std::int64_t block, std::int64_t offset, std::int64_t length) {
-                float& value = largest[static_cast<std::size_t>(entry.local_block + block)];
-                const float run = host::reduce(op::AbsMax{}, piece.subspan(static_cast<std::size_t>(offset),
-                                                                           static_cast<std::size_t>(length)));
-                value =
-                    op::AbsMax::result(op::AbsMax::fold(op::AbsMax::value(value), op::AbsMax::value(run)));
-            });
+        const T* const piece = detail::piece_span(buffer, entry).data();
+        float* const of_piece = largest.data() + entry.local_block;
+        detail::for_each_run(entry, table.grid(entry.tensor),
+                             [&](std::int64_t block, std::int64_t offset, std::int64_t length) {
+                                 prefetch_ahead(piece + offset, static_cast<std::size_t>(length) * sizeof(T));
+                                 std::uint32_t bits = op::AbsMax::value(of_piece[block]);
+                                 for (std::int64_t i = offset; i < offset + length; ++i)
+                                     bits = op::AbsMax::fold(bits, op::AbsMax::value(piece[i]));
+                                 of_piece[block] = op::AbsMax::result(bits);
+                             });
     }
 }
 

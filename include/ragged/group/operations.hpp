@@ -42,7 +42,7 @@ struct Add {
     }
 };
 
-/// y + factor * x, product and sum rounded once each.
+/// y + factor * x
 struct Axpy {
     double factor;
 

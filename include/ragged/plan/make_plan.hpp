@@ -88,7 +88,7 @@ constexpr bool keeps_laws = [] {
 constexpr std::int64_t alignment_elems(std::span<const PlanTensor> tensors, const PlanOptions& options) {
     if (!is_power_of_two(options.alignment_bytes))
         throw PlanError(concat("alignment of ", options.alignment_bytes, " bytes is not a power of two"));
-    std::int64_t result = 1;
+    std::int64_t result = 0;
     const auto satisfy = [&](DType dtype, std::string_view what) {
         if (options.alignment_bytes % size_bytes(dtype) != 0)
             throw PlanError(concat(what, ": alignment of ", options.alignment_bytes,
@@ -101,7 +101,7 @@ constexpr std::int64_t alignment_elems(std::span<const PlanTensor> tensors, cons
     for (DType dtype : all_dtypes)
         if (options.planes.contains(dtype))
             satisfy(dtype, "plane");
-    return result;
+    return result == 0 ? options.alignment_bytes : result; // no dtype at all: any plane will do
 }
 
 /// What the arrangement leaves undone, in the words of law 2.

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything, in the order of the data. Each layer includes only layers above it; comm and group, the two
+// ways to work on a buffer, do not see each other.
+#pragma once
+
+#include <ragged/version.hpp>
+
+// core: errors, checked integers, what differs between compilers
+#include <ragged/core/config.hpp>
+#include <ragged/core/error.hpp>
+#include <ragged/core/fixed_string.hpp>
+#include <ragged/core/integer.hpp>
+
+// spec: what a model says about its tensors
+#include <ragged/spec/dtype.hpp>
+#include <ragged/spec/float_types.hpp>
+#include <ragged/spec/inventory.hpp>
+#include <ragged/spec/shape.hpp>
+#include <ragged/spec/tensor_spec.hpp>
+
+// layout: where a tensor may be cut, and which rank holds what
+#include <ragged/layout/block_grid.hpp>
+#include <ragged/layout/ragged_shard.hpp>
+#include <ragged/layout/topology.hpp>
+
+// plan: where the tensors of a group lie in equal shards
+#include <ragged/plan/make_plan.hpp>
+#include <ragged/plan/placement.hpp>
+#include <ragged/plan/plan.hpp>
+#include <ragged/plan/planner.hpp>
+#include <ragged/plan/policy/comparison.hpp>
+#include <ragged/plan/policy/exact.hpp>
+#include <ragged/plan/static_plan.hpp>
+
+// buffer: one rank's memory over a plan
+#include <ragged/buffer/dbuffer.hpp>
+#include <ragged/buffer/memory_resource.hpp>
+
+// view: tensors and pieces of tensors inside a buffer, without a copy
+#include <ragged/view/shard_view.hpp>
+#include <ragged/view/tensor_view.hpp>
+
+// comm: ranks, and the collectives over a buffer
+#include <ragged/comm/collectives.hpp>
+#include <ragged/comm/communicator.hpp>
+#include <ragged/comm/local_communicator.hpp>
+#include <ragged/comm/local_group.hpp>
+#include <ragged/comm/local_member.hpp>
+#include <ragged/comm/mesh.hpp>
+
+// group: operations over all tensors of a buffer at once
+#include <ragged/group/by_piece.hpp>
+#include <ragged/group/flat.hpp>
+#include <ragged/group/host_executor.hpp>
+#include <ragged/group/operations.hpp>
+#include <ragged/group/piece_table.hpp>

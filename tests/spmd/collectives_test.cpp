@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gather and reduce of DBuffers over random groups, ranks and topologies, against values known for every
+// element.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+
+#include <ragged/comm/collectives.hpp>
+#include <ragged/comm/local_communicator.hpp>
+#include <ragged/group/flat.hpp>
+#include <ragged/plan/make_plan.hpp>
+#include <ragged/view/shard_view.hpp>
+#include <ragged/view/tensor_view.hpp>
+
+#include "support/expect.hpp"
+#include "support/random_group.hpp"
+
+using ragged::Axis;
+using ragged::LocalCommunicator;
+using ragged::Mesh;
+using support::contains;
+using support::expect;
+using support::message_of;
+using support::value_of;
+
+namespace {
+
+using Line = ragged::Topology<Axis<"shard">>;
+using Plane = ragged::Topology<Axis<"replica">, Axis<"shard">>;
+using Cube = ragged::Topology<Axis<"pod", 2>, Axis<"shard">, Axis<"replica", 2>>;
+
+ragged::Plan plan_for(std::uint32_t seed, std::int64_t devices) {
+    return ragged::make_plan(support::random_group(seed), devices,
+                             ragged::policy::Exact{seed % 2 == 0 ? ragged::policy::Order::as_given
+                                                                 : ragged::policy::Order::search},
+                             {.alignment_bytes = seed % 3 == 0 ? 16 : 128, .planes = {ragged::DType::bf16}});
+}
+
+/// Whether every element of the segments that is in no tensor is zero.
+template <class Buffer>
+bool padding_is_zero(const Buffer& buffer) {
+    const ragged::Plan& plan = buffer.plan();
+    std::vector<bool> used(static_cast<std::size_t>(plan.padded_elements()), false);
+    for (const auto& tensor : plan.tensors)
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            used[static_cast<std::size_t>(tensor.offset + i)] = true;
+    const auto values = buffer.values(0);
+    const std::size_t first = values.size() == used.size()
+                                  ? 0
+                                  : static_cast<std::size_t>(buffer.shard_rank() * plan.region_elems());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (!used[first + i] && static_cast<float>(values[i]) != 0.0f)
+            return false;
+    return true;
+}
+
+/// Write each element's known value into this rank's pieces.
+template <class Buffer>
+void fill_shards(Buffer& buffer) {
+    for (std::size_t t = 0; t < buffer.plan().tensors.size(); ++t) {
+        const auto piece = ragged::shard(buffer, t);
+        for (std::int64_t i = 0; i < piece.elements(); ++i)
+            piece[i] = typename Buffer::value_type(value_of(t, piece.first() + i));
+    }
+}
+
+template <class T, class Topology>
+void check_gather(Mesh<Topology, LocalCommunicator>& mesh, const ragged::Plan& plan) {
+    ragged::CountingResource<> memory;
+    ragged::DBuffer<T, Topology> weights(plan, mesh, memory);
+    const ragged::DType plane[] = {ragged::dtype_of<T>};
+    expect(memory.peak_bytes() == static_cast<std::size_t>(plan.peak_bytes({}, plane)),
+           "the plan states the bytes");
+    fill_shards(weights);
+    const T* base = weights.segment_data(0);
+    const std::int64_t before = mesh.template along<"shard">().received_bytes();
+
+    auto gathered = ragged::gather(std::move(weights), mesh).wait();
+
+    const std::int64_t own_bytes = plan.region_elems() * static_cast<std::int64_t>(sizeof(T));
+    expect(mesh.template along<"shard">().received_bytes() - before == (plan.num_devices - 1) * own_bytes,
+           "a gather moves the collective's own bytes");
+    expect(gathered.segment_data(0) == base, "the buffer stays where it was");
+    for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+        const auto view = ragged::view(gathered, t);
+        expect(view.data() == base + plan.tensors[t].offset, "a view is base + offset");
+        for (std::int64_t i = 0; i < view.elements(); ++i)
+            expect(static_cast<float>(view.flat()[static_cast<std::size_t>(i)]) == value_of(t, i),
+                   "gathered values");
+    }
+    expect(padding_is_zero(gathered), "padding is zero after a gather");
+
+    auto again = ragged::gather(ragged::release(std::move(gathered)), mesh).wait();
+    for (std::size_t t = 0; t < plan.tensors.size(); ++t)
+        for (std::int64_t i = 0; i < plan.tensors[t].elements(); ++i)
+            expect(static_cast<float>(ragged::view(again, t).flat()[static_cast<std::size_t>(i)]) ==
+                       value_of(t, i),
+                   "released and gathered again");
+    expect(memory.allocations() <= 1, "a gather allocates nothing");
+}
+
+/// Contributions differ by rank; sums in rank order along the shard axis, then along the others, in axis
+/// order.
+template <class Topology>
+void check_reduce(Mesh<Topology, LocalCommunicator>& mesh, const ragged::Plan& plan) {
+    using State = ragged::state::Partial;
+    const auto contribution = [](std::int64_t rank, std::size_t tensor, std::int64_t i) {
+        return value_of(tensor, i + rank * 5) * static_cast<float>(rank + 1);
+    };
+    ragged::HostResource memory;
+    ragged::DBuffer<float, Topology, State> gradients(plan, mesh, memory);
+    for (int step = 0; step < 2; ++step) {
+        for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+            const auto view = ragged::view(gradients, t);
+            for (std::int64_t i = 0; i < view.elements(); ++i)
+                view.flat()[static_cast<std::size_t>(i)] += contribution(mesh.place().rank, t, i);
+        }
+        auto reduced = ragged::reduce(std::move(gradients), mesh).wait();
+        for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+            const auto piece = ragged::shard(reduced, t);
+            for (std::int64_t i = 0; i < piece.elements(); ++i) {
+                float sum = 0; // small integers: exact in any order
+                for (std::int64_t rank = 0; rank < mesh.place().topology.num_ranks(); ++rank)
+                    sum += contribution(rank, t, piece.first() + i);
+                expect(piece[i] == sum, "reduced values are the plain sum");
+            }
+        }
+        expect(padding_is_zero(reduced), "padding is zero after a reduction");
+        gradients = ragged::reset(std::move(reduced));
+    }
+}
+
+template <class Topology>
+void check_random(int ranks, const Topology& topology) {
+    CAPTURE(ranks);
+    const auto devices = topology.template size<"shard">();
+    for (std::uint32_t seed = 0; seed < 25; ++seed) {
+        const ragged::Plan plan = plan_for(seed * 37 + static_cast<std::uint32_t>(ranks), devices);
+        CAPTURE(seed);
+        CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator world) {
+            Mesh mesh(topology, world);
+            check_gather<float>(mesh, plan);
+            check_gather<ragged::bf16>(mesh, plan);
+            check_reduce(mesh, plan);
+        }));
+    }
+}
+
+} // namespace
+
+TEST_CASE("gather and reduce over one axis") {
+    for (int ranks : {1, 2, 3, 4, 5, 8})
+        check_random(ranks, Line(ranks));
+}
+
+TEST_CASE("(Partial, Partial) becomes (Replicate, Shard) over two axes") {
+    for (auto [replicas, shards] : {std::pair{2, 1}, {1, 3}, {2, 2}, {2, 3}, {3, 2}, {4, 2}})
+        check_random(replicas * shards, Plane(replicas, shards));
+}
+
+TEST_CASE("three axes, the shard axis in the middle") {
+    check_random(4, Cube(1));
+    check_random(8, Cube(2));
+}
+
+TEST_CASE("ranks with different plans all get an error that names the first difference") {
+    const auto group = [](std::int64_t extent) {
+        return ragged::GroupSpec{"layer", {{"a", {64}}, {"b", {extent, 8}}, {"c", {7}}}};
+    };
+    for (int ranks : {2, 3, 5}) {
+        std::atomic<int> failed = 0;
+        CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator world) {
+            Mesh mesh(Line(ranks), world);
+            const ragged::Plan plan = ragged::make_plan(group(world.rank() == ranks - 1 ? 41 : 40), ranks);
+            ragged::HostResource memory;
+            ragged::DBuffer<ragged::bf16, Line> weights(plan, mesh, memory);
+            const std::string message = message_of([&] { ragged::gather(std::move(weights), mesh).wait(); });
+            expect(contains(message, "plans differ: rank " + std::to_string(ranks - 1)) &&
+                       contains(message, "rank 0 has"),
+                   message);
+            // both plans may have equal shards; then the first difference is the tensor
+            expect(contains(message, "segment 0") || contains(message, "tensor 'b' bf16 41x8"), message);
+            ++failed;
+        }));
+        CHECK(failed == ranks);
+    }
+}
+
+TEST_CASE("buffers in flight finish in any order, and when their handle is dropped") {
+    CHECK_NOTHROW(ragged::run_ranks(3, [](LocalCommunicator world) {
+        Mesh mesh(Line(3), world);
+        const ragged::Plan one = plan_for(11, 3), two = plan_for(12, 3), three = plan_for(13, 3);
+        ragged::HostResource memory;
+        ragged::DBuffer<float, Line> a(one, mesh, memory), b(two, mesh, memory), c(three, mesh, memory);
+        fill_shards(a), fill_shards(b), fill_shards(c);
+        auto first = ragged::gather(std::move(a), mesh), second = ragged::gather(std::move(b), mesh);
+        { const auto dropped = ragged::gather(std::move(c), mesh); }
+        const auto check = [](const auto& gathered) {
+            for (std::size_t t = 0; t < gathered.plan().tensors.size(); ++t)
+                for (std::int64_t i = 0; i < gathered.plan().tensors[t].elements(); ++i)
+                    expect(ragged::view(gathered, t).flat()[static_cast<std::size_t>(i)] == value_of(t, i),
+                           "values");
+        };
+        if (world.rank() == 1)
+            check(second.wait()), check(first.wait());
+        else
+            check(first.wait()), check(second.wait());
+        expect(contains(message_of([&] { static_cast<void>(first.wait()); }), "waited for before"),
+               "a handle is waited for once");
+        expect(contains(message_of([&] { static_cast<void>(ragged::gather(std::move(a), mesh)); }),
+                        "moved from"),
+               "a buffer that was moved from is refused");
+    }));
+}
+
+TEST_CASE("a failing communicator fails the wait, and the memory comes back") {
+    for (std::int64_t k : {0, 1}) // on the shard axis: the gather, then the reduction
+        CHECK_NOTHROW(ragged::run_ranks(
+            2,
+            [k](LocalCommunicator world) {
+                Mesh mesh(Line(2), world);
+                const ragged::Plan plan = plan_for(21, 2);
+                ragged::CountingResource<> memory;
+                {
+                    // split, fingerprint of the gather, fingerprint of the reduction are calls 0, 1, 2 of the
+                    // world
+                    ragged::DBuffer<float, Line> weights(plan, mesh, memory);
+                    ragged::DBuffer<float, Line, ragged::state::Partial> gradients(plan, mesh, memory);
+                    const std::string message = message_of([&] {
+                        static_cast<void>(ragged::gather(std::move(weights), mesh).wait());
+                        static_cast<void>(ragged::reduce(std::move(gradients), mesh).wait());
+                    });
+                    expect(contains(message, "injected fault in call " + std::to_string(k + 1)), message);
+                }
+                expect(memory.live_bytes() == 0, "nothing leaks");
+            },
+            {.faults = {{1, k + 1}}}));
+}
+
+TEST_CASE("a mesh needs as many ranks as its topology") {
+    CHECK_NOTHROW(ragged::run_ranks(3, [](LocalCommunicator world) {
+        expect(contains(message_of([&] { Mesh mesh(Line(2), world); }),
+                        "the topology has 2 ranks, the communicator 3"),
+               "the numbers");
+    }));
+}

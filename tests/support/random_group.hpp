@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small random groups with everything that is awkward: empty tensors, tails, tiles, tensors smaller than the
+// world.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+#include <ragged/spec/tensor_spec.hpp>
+
+namespace support {
+
+inline ragged::GroupSpec random_group(std::uint32_t seed) {
+    std::mt19937 random(seed);
+    const auto draw = [&](std::int64_t low, std::int64_t high) {
+        return low + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(high - low + 1));
+    };
+    ragged::GroupSpec group{"random " + std::to_string(seed), {}};
+    const std::int64_t count = draw(0, 6);
+    for (std::int64_t i = 0; i < count; ++i) {
+        ragged::TensorSpec tensor{"t" + std::to_string(i), {}, {}, ragged::DType::f32};
+        switch (draw(0, 5)) {
+        case 0:
+            tensor.shape = {draw(0, 300)}, tensor.block = ragged::elements(draw(1, 40));
+            break;
+        case 1:
+            tensor.shape = {draw(1, 30), draw(1, 30)}, tensor.block = ragged::rows(draw(1, 8));
+            break;
+        case 2: {
+            const std::int64_t high = draw(2, 12), wide = draw(1, 12);
+            tensor.shape = {high + draw(0, 40), wide + draw(0, 40)};
+            tensor.block = ragged::tile({high, wide});
+            break;
+        }
+        case 3:
+            tensor.shape = {draw(0, 200)}, tensor.block = ragged::whole();
+            break;
+        case 4:
+            tensor.shape = {2, 3 * draw(1, 4), draw(2, 9)}, tensor.block = ragged::tile({1, 3, 2});
+            break;
+        default:
+            tensor.shape = {draw(1, 3)};
+            break;
+        }
+        group.tensors.push_back(tensor);
+    }
+    return group;
+}
+
+/// A value for a flat element of a tensor: small integers, exact in every type and sum used in the tests.
+inline float value_of(std::size_t tensor, std::int64_t element) {
+    return static_cast<float>((static_cast<std::int64_t>(tensor) * 31 + element * 7 + 1) % 61) - 30.0f;
+}
+
+} // namespace support
