@@ -9,9 +9,11 @@
 //     buffer bool good = ragged::all_finite(gradients);
 #pragma once
 
-#include <cmath> // std::isfinite
+#include <cmath> // std::fabs
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <string_view>
 
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/group/host_executor.hpp>
@@ -41,8 +43,10 @@ void require_same_plan(const A& a, const B& b) {
                                  " and rank ", b.shard_rank()));
 }
 
-inline void require_finite(double factor, std::string_view operation) {
-    if (!std::isfinite(factor))
+/// A factor that is infinite in the type the operation computes in would turn zero padding into NaN.
+template <class Compute>
+void require_finite(double factor, std::string_view operation) {
+    if (!(std::fabs(factor) <= static_cast<double>(std::numeric_limits<Compute>::max())))
         throw BufferError(
             concat(operation, ": factor ", factor, " is not finite and would turn zero padding into NaN"));
 }
@@ -78,7 +82,7 @@ void copy(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) 
 template <floating_element T, class Topology, class State>
 void scale(DBuffer<T, Topology, State>& buffer, double factor) {
     detail::require_writable<State>();
-    detail::require_finite(factor, "scale");
+    detail::require_finite<compute_t<T>>(factor, "scale");
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
         host::update(op::Cast<T>{factor}, buffer.values(segment));
 }
@@ -96,7 +100,7 @@ void add(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) {
 template <floating_element X, floating_element Y, class Topology, class From, class To>
 void axpy(double factor, const DBuffer<X, Topology, From>& x, DBuffer<Y, Topology, To>& y) {
     detail::require_writable<To>();
-    detail::require_finite(factor, "axpy");
+    detail::require_finite<compute_t<X, Y>>(factor, "axpy");
     detail::require_same_plan(x, y);
     for (std::int64_t segment = 0; segment < y.num_segments(); ++segment)
         host::update(op::Axpy{factor}, y.values(segment), detail::const_span(x.values(segment)));
@@ -108,7 +112,7 @@ void axpy(double factor, const DBuffer<X, Topology, From>& x, DBuffer<Y, Topolog
 template <floating_element A, floating_element B, class Topology, class From, class To>
 void cast(const DBuffer<A, Topology, From>& src, DBuffer<B, Topology, To>& dst, double factor = 1.0) {
     detail::require_writable<To>();
-    detail::require_finite(factor, "cast");
+    detail::require_finite<compute_t<A, B>>(factor, "cast");
     detail::require_same_plan(src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
         host::map(op::Cast<B>{factor}, dst.values(segment), detail::const_span(src.values(segment)));

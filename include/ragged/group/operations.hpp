@@ -18,6 +18,10 @@ namespace ragged {
 template <class T>
 concept floating_element = element<T> && !std::is_integral_v<T>;
 
+/// What an operation over these element types computes in.
+template <class... T>
+using compute_t = std::conditional_t<(std::is_same_v<T, double> || ...), double, float>;
+
 namespace op {
 
 /// dst = x * factor, from one element type to another; computed in the wider accumulator.
@@ -27,8 +31,7 @@ struct Cast {
 
     template <class From>
     RAGGED_HOST_DEVICE constexpr To operator()(From x) const {
-        using Compute =
-            std::conditional_t<std::is_same_v<From, double> || std::is_same_v<To, double>, double, float>;
+        using Compute = compute_t<From, To>;
         return static_cast<To>(static_cast<Compute>(x) * static_cast<Compute>(factor));
     }
 };
@@ -48,8 +51,7 @@ struct Axpy {
 
     template <class T, class X>
     RAGGED_HOST_DEVICE constexpr T operator()(T y, X x) const {
-        using Compute =
-            std::conditional_t<std::is_same_v<T, double> || std::is_same_v<X, double>, double, float>;
+        using Compute = compute_t<T, X>;
         return static_cast<T>(static_cast<Compute>(y) +
                               static_cast<Compute>(factor) * static_cast<Compute>(x));
     }

@@ -1,0 +1,19 @@
+// expect: only a sharded buffer can be gathered
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+#include <ragged/ragged.hpp>
+
+using Line = ragged::Topology<ragged::Axis<"shard">>;
+using World = ragged::Mesh<Line, ragged::LocalCommunicator>;
+namespace state = ragged::state;
+template <class State>
+using Buffer = ragged::DBuffer<float, Line, State>;
+
+void use(Buffer<state::Resident> resident, Buffer<state::Sharded> sharded, World& mesh) {
+#ifdef RAGGED_MUST_FAIL
+    ragged::gather(std::move(resident), mesh).wait();
+#else
+    ragged::gather(std::move(sharded), mesh).wait();
+    static_cast<void>(resident);
+#endif
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models and anti-models of the concepts, and the templates instantiated as a framework does.
+#include <ragged/ragged.hpp>
+
+namespace {
+
+using ragged::LocalCommunicator;
+
+// A communicator that can gather and nothing else: each capability stands alone.
+struct GatherOnly {
+    struct Completion {
+        void wait() {}
+    };
+    int rank() const { return 0; }
+    int size() const { return 1; }
+    template <class T>
+    Completion all_gather(T*, std::int64_t) {
+        return {};
+    }
+};
+static_assert(ragged::communicator<GatherOnly>);
+static_assert(ragged::has_all_gather<GatherOnly, float>);
+static_assert(!ragged::has_reduce_scatter<GatherOnly, float>);
+static_assert(!ragged::has_all_reduce<GatherOnly, float>);
+static_assert(!ragged::has_broadcast<GatherOnly, float>);
+static_assert(!ragged::has_send_receive<GatherOnly, float>);
+static_assert(!ragged::has_all_to_all_v<GatherOnly, float>);
+static_assert(!ragged::has_barrier<GatherOnly>);
+static_assert(!ragged::has_split<GatherOnly>);
+
+struct NoRank {
+    struct Completion {
+        void wait() {}
+    };
+    int size() const { return 1; }
+};
+static_assert(!ragged::communicator<NoRank>);
+
+struct NoWait {
+    struct Completion {};
+    int rank() const { return 0; }
+    int size() const { return 1; }
+};
+static_assert(!ragged::communicator<NoWait>);
+
+struct VoidGather : GatherOnly {
+    template <class T>
+    void all_gather(T*, std::int64_t) {}
+};
+static_assert(!ragged::has_all_gather<VoidGather, float>);
+
+// Element types.
+static_assert(ragged::element<ragged::bf16> && !ragged::element<std::int64_t>);
+static_assert(ragged::floating_element<ragged::f8e4m3> && !ragged::floating_element<std::int8_t>);
+
+// Policies.
+struct NoName {
+    ragged::Arrangement operator()(const ragged::PlanInput&) const { return {}; }
+};
+struct WrongResult {
+    static constexpr std::string_view name = "wrong";
+    int operator()(const ragged::PlanInput&) const { return 0; }
+};
+static_assert(ragged::planner_policy<ragged::policy::Exact>);
+static_assert(!ragged::planner_policy<NoName>);
+static_assert(!ragged::planner_policy<WrongResult>);
+
+// What kernels take by value.
+static_assert(std::is_trivially_copyable_v<ragged::TensorView<const ragged::bf16>>);
+static_assert(std::is_trivially_copyable_v<ragged::ShardView<float>>);
+static_assert(std::is_trivially_copyable_v<ragged::PieceEntry>);
+static_assert(std::is_trivially_copyable_v<ragged::Shape>);
+static_assert(sizeof(ragged::bf16) == 2 && std::is_trivially_copyable_v<ragged::bf16>);
+
+} // namespace
+
+using Line = ragged::Topology<ragged::Axis<"shard">>;
+using Fixed = ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard", 64>>;
+static_assert(std::is_empty_v<Fixed>);
+
+template class ragged::DBuffer<float, Line, ragged::state::Resident>;
+template class ragged::DBuffer<ragged::bf16, Line, ragged::state::Sharded>;
+template class ragged::DBuffer<ragged::bf16, Line, ragged::state::Gathered>;
+template class ragged::DBuffer<float, Fixed, ragged::state::Partial>;
+template class ragged::DBuffer<float, Fixed, ragged::state::Reduced>;
+template class ragged::Mesh<Line, LocalCommunicator>;
+template class ragged::Mesh<Fixed, LocalCommunicator>;
+template class ragged::TensorView<const float>;
+template class ragged::TensorView<float, ragged::StaticShape<4, 8>>;
+template class ragged::ShardView<const ragged::bf16>;
+template class ragged::CountingResource<ragged::HostResource>;

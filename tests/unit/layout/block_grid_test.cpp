@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cut patterns by their definition, named examples of block grids, and errors. Every small tensor is checked
+// against coordinates in property/layout.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <ragged/layout/block_grid.hpp>
+
+namespace {
+
+using ragged::BlockGrid;
+using ragged::CutPattern;
+using ragged::max_count;
+using ragged::Shape;
+using ragged::TensorSpec;
+
+using Positions = std::vector<std::int64_t>;
+
+/// All legal cuts of a tensor, asked one position after another.
+Positions cuts_of(const Shape& shape, const ragged::Block& block) {
+    const CutPattern cuts = ragged::cuts_of(TensorSpec{"t", shape, block});
+    Positions result;
+    for (std::int64_t p = 0; p <= cuts.elements; ++p)
+        if (cuts.is_cut(p))
+            result.push_back(p);
+    return result;
+}
+
+/// k * period + min(i * step, period), and the end.
+Positions cuts_by_definition(const CutPattern& cuts) {
+    Positions result;
+    for (std::int64_t start = 0; start < cuts.elements; start += cuts.period)
+        for (std::int64_t inside = 0; inside < cuts.period; inside += cuts.step)
+            if (start + inside < cuts.elements)
+                result.push_back(start + inside);
+    result.push_back(cuts.elements);
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("cut patterns: every number of small elements, steps and periods, by definition") {
+    for (std::int64_t elements = 0; elements <= 40; ++elements)
+        for (std::int64_t period = 1; period <= 14; ++period)
+            for (std::int64_t step = 1; step <= 16; ++step) {
+                const CutPattern cuts{elements, step, period};
+                const Positions expected = cuts_by_definition(cuts);
+                CAPTURE(elements);
+                CAPTURE(period);
+                CAPTURE(step);
+                REQUIRE(cuts.num_units() == static_cast<std::int64_t>(expected.size()) - 1);
+                std::int64_t unit = -1;
+                for (std::int64_t p = 0; p <= elements; ++p) {
+                    const bool is_cut = std::binary_search(expected.begin(), expected.end(), p);
+                    unit += is_cut ? 1 : 0;
+                    REQUIRE(cuts.is_cut(p) == is_cut);
+                    REQUIRE(cuts.unit_of(p) == unit);
+                    if (is_cut)
+                        REQUIRE(cuts.cut(unit) == p);
+                }
+            }
+}
+
+TEST_CASE("is_cut is false outside the tensor") {
+    constexpr CutPattern cuts{30, 10, 30};
+    static_assert(cuts.is_cut(0) && cuts.is_cut(10) && cuts.is_cut(30));
+    static_assert(!cuts.is_cut(-10) && !cuts.is_cut(40) && !cuts.is_cut(-1) && !cuts.is_cut(31));
+    static_assert(!cuts.is_cut(max_count));
+}
+
+TEST_CASE("uniform: every cut but the end is a multiple of the step") {
+    static_assert(CutPattern{30, 20, 30}.uniform());  // one period
+    static_assert(!CutPattern{60, 20, 30}.uniform()); // 0 20 30 50 60
+    static_assert(CutPattern{60, 15, 30}.uniform());
+    static_assert(CutPattern{0, 1, 1}.uniform());
+    for (std::int64_t periods = 1; periods <= 4; ++periods)
+        for (std::int64_t period = 1; period <= 14; ++period)
+            for (std::int64_t step = 1; step <= 16; ++step) {
+                const CutPattern cuts{periods * period, step, period};
+                const Positions positions = cuts_by_definition(cuts);
+                const bool expected = std::all_of(positions.begin(), positions.end() - 1,
+                                                  [&](std::int64_t p) { return p % step == 0; });
+                REQUIRE(cuts.uniform() == expected);
+            }
+}
+
+TEST_CASE("elements, rows and whole") {
+    CHECK(cuts_of({2, 5}, ragged::elements(4)) == Positions{0, 4, 8, 10});
+    CHECK(cuts_of({2, 2}, ragged::elements(1)) == Positions{0, 1, 2, 3, 4});
+    CHECK(cuts_of({2, 5}, ragged::elements(100)) == Positions{0, 10});
+    CHECK(cuts_of({5, 3}, ragged::rows(2)) == Positions{0, 6, 12, 15});
+    CHECK(cuts_of({2, 3, 2}, ragged::rows(4)) == Positions{0, 8, 12}); // rows count through the outer dims
+    CHECK(cuts_of({7}, ragged::rows(1)) == Positions{0, 7});           // one row of 7 columns
+    CHECK(cuts_of({}, ragged::rows(1)) == Positions{0, 1});
+    CHECK(cuts_of({3, 4}, ragged::whole()) == Positions{0, 12});
+    CHECK(cuts_of({}, ragged::whole()) == Positions{0, 1});
+}
+
+TEST_CASE("tiles: the outermost dimension in which a tile is thicker than one element decides") {
+    CHECK(cuts_of({6, 5}, ragged::tile({4, 2})) == Positions{0, 20, 30});
+    CHECK(cuts_of({2, 6, 5}, ragged::tile({1, 4, 2})) == Positions{0, 20, 30, 50, 60});
+    CHECK(cuts_of({3, 4}, ragged::tile({1, 4})) == Positions{0, 4, 8, 12});
+    CHECK(cuts_of({2, 5}, ragged::tile({1, 2})) == Positions{0, 2, 4, 5, 7, 9, 10});
+    CHECK(cuts_of({4, 1, 3}, ragged::tile({1, 1, 1})).size() == 13);
+    CHECK(cuts_of({3, 2, 2}, ragged::tile({3, 1, 1})) == Positions{0, 12});
+    CHECK(cuts_of({}, ragged::tile({})) == Positions{0, 1});
+}
+
+TEST_CASE("a short last row of tiles that is one element thick stays whole, as documented") {
+    // Element rows 4 of [5, 3] in 2x1 tiles could be cut at 13 and 14.
+    CHECK(cuts_of({5, 3}, ragged::tile({2, 1})) == Positions{0, 6, 12, 15});
+}
+
+TEST_CASE("the granularity of the models: gpt-oss experts, 2880 rows in tiles of 128") {
+    constexpr CutPattern cuts = BlockGrid(Shape{32, 2880, 2880}, ragged::tile({1, 128, 128})).cuts();
+    static_assert(cuts == CutPattern{32 * 2880 * 2880, 128 * 2880, 2880 * 2880});
+    static_assert(cuts.units_per_period() == 23 && cuts.num_units() == 32 * 23 && !cuts.uniform());
+    static_assert(cuts.cut(22) == 22 * 128 * 2880 && cuts.cut(23) == 2880 * 2880);
+    static_assert(cuts.is_cut(2880 * 2880) && !cuts.is_cut(23 * 128 * 2880));
+}
+
+TEST_CASE("tensors without elements have no block, no unit and one cut") {
+    for (const Shape& shape : {Shape{0}, Shape{0, 3}, Shape{3, 0}, Shape{2, 0, 2}})
+        for (const ragged::Block& block : {ragged::elements(4), ragged::rows(2), ragged::whole()}) {
+            const CutPattern cuts = ragged::cuts_of(TensorSpec{"t", shape, block});
+            CHECK(cuts.num_units() == 0);
+            CHECK(cuts.is_cut(0));
+            CHECK(cuts.cut(0) == 0);
+            CHECK(cuts.unit_of(0) == 0);
+            CHECK(cuts.uniform());
+            CHECK(BlockGrid(shape, block).num_blocks() == 0);
+        }
+    CHECK(BlockGrid().num_blocks() == 1); // a scalar in one block
+}
+
+TEST_CASE("blocks are numbered row-major, whatever the cuts") {
+    constexpr BlockGrid grid(Shape{5, 4}, ragged::tile({2, 3}));
+    static_assert(grid.num_blocks() == 6 && grid.blocks_along(0) == 3 && grid.blocks_along(1) == 2);
+    static_assert(grid.block_of(0) == 0 && grid.block_of(3) == 1 && grid.block_of(8) == 2);
+    static_assert(grid.block_of(19) == 5);
+    static_assert(grid.span_of(1).first == 3 && grid.span_of(1).last == 7);
+    static_assert(grid.span_of(4).first == 16 && grid.span_of(4).last == 18);
+    static_assert(grid.shape() == Shape{5, 4} && grid.block() == Shape{2, 3});
+}
+
+TEST_CASE("large tensors: positions beyond 32 bits") {
+    constexpr CutPattern cuts =
+        ragged::cuts_of(ragged::Tensor{"t", {1 << 20, 1 << 20}, ragged::tile({3, 1})});
+    static_assert(cuts.num_units() == 349526 && cuts.cut(349525) == std::int64_t{349525} * 3 << 20);
+    static_assert(cuts.cut(349526) == std::int64_t{1} << 40 && cuts.unit_of((1LL << 40) - 1) == 349525);
+}
+
+TEST_CASE("blocks that do not fit are refused with the tensor's name") {
+    CHECK_THROWS_WITH_AS(ragged::cuts_of(TensorSpec{"w1", {4, 6}, ragged::tile({5, 6})}),
+                         "tensor 'w1': block:5x6 is larger than shape 4x6 in dimension 0", ragged::SpecError);
+    CHECK_THROWS_AS(ragged::cuts_of(TensorSpec{"w1", {4, 6}, ragged::rows(0)}), ragged::SpecError);
+    try {
+        ragged::cuts_of(TensorSpec{"w1", {4, 2}, ragged::rows(max_count)});
+        FAIL_CHECK("a granularity beyond 64 bits was accepted");
+    } catch (const ragged::SpecError& error) {
+        CHECK(std::string_view(error.what()).starts_with("tensor 'w1': "));
+        CHECK(std::string_view(error.what()).ends_with("9223372036854775807 * 2 does not fit 64 bits"));
+    }
+    CHECK_NOTHROW(ragged::cuts_of(TensorSpec{"w1", {4, 2}, ragged::elements(max_count)}));
+    CHECK_NOTHROW(ragged::cuts_of(TensorSpec{"w1", {max_count}, ragged::whole()}));
+}

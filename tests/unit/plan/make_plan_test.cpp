@@ -1,0 +1,355 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What make_plan promises around a policy: it asks once per distinct group, checks the answer against the
+// laws, and refuses bad input with the group, the tensor and the numbers. Optimality is in
+// property/exact_planner and property/real_models.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ragged/plan/make_plan.hpp>
+#include <ragged/plan/policy/comparison.hpp>
+
+#include "support/random_group.hpp"
+
+namespace {
+
+using ragged::Arrangement;
+using ragged::DType;
+using ragged::GroupSpec;
+using ragged::make_plan;
+using ragged::max_count;
+using ragged::ModelSpec;
+using ragged::Plan;
+using ragged::PlanInput;
+using ragged::PlanOptions;
+using ragged::Shape;
+
+/// Counts how often it is asked.
+struct Counting {
+    static constexpr std::string_view name = "counting";
+    static inline int calls = 0;
+
+    Arrangement operator()(const PlanInput& input) const {
+        ++calls;
+        return ragged::policy::Exact{}(input);
+    }
+};
+
+/// Returns what it was given.
+struct Canned {
+    static constexpr std::string_view name = "canned";
+    Arrangement arrangement;
+    Arrangement operator()(const PlanInput&) const { return arrangement; }
+};
+
+/// The same without a promise to keep the laws.
+struct Lawless : Canned {
+    static constexpr bool keeps_laws = false;
+};
+
+/// a: 6 rows of 10, b: 8 elements; bytes, so that every offset is aligned with alignment_bytes 1.
+const GroupSpec two{"g", {{"a", {6, 10}, ragged::rows(1), DType::u8}, {"b", {8}, {}, DType::u8}}};
+const PlanOptions unaligned{.alignment_bytes = 1};
+
+Plan canned(std::int64_t shard, std::vector<std::int64_t> offsets, std::int64_t devices = 4,
+            PlanOptions options = unaligned) {
+    return make_plan(two, devices, Canned{{shard, std::move(offsets)}}, options);
+}
+
+GroupSpec one(const char* name, const Shape& shape, DType dtype = DType::bf16) {
+    return {name, {{"t", shape, {}, dtype}}};
+}
+
+// One requirement of planner_policy is missing in each.
+struct NoName {
+    Arrangement operator()(const PlanInput&) const { return {}; }
+};
+struct NameIsNumber {
+    [[maybe_unused]] static constexpr int name = 3;
+    Arrangement operator()(const PlanInput&) const { return {}; }
+};
+struct ReturnsOffsets {
+    [[maybe_unused]] static constexpr std::string_view name = "x";
+    std::vector<std::int64_t> operator()(const PlanInput&) const { return {}; }
+};
+struct NotConst {
+    [[maybe_unused]] static constexpr std::string_view name = "x";
+    Arrangement operator()(const PlanInput&) { return {}; }
+};
+struct NotCopyable {
+    [[maybe_unused]] static constexpr std::string_view name = "x";
+    NotCopyable(const NotCopyable&) = delete;
+    Arrangement operator()(const PlanInput&) const { return {}; }
+};
+
+} // namespace
+
+TEST_CASE("at least one device") {
+    CHECK_THROWS_WITH_AS(make_plan(two, 0), "a plan needs at least 1 device, got 0", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(make_plan(two, -1), "a plan needs at least 1 device, got -1", ragged::PlanError);
+    CHECK_THROWS_AS(make_plan(ModelSpec{}, 0), ragged::PlanError); // without groups too
+}
+
+TEST_CASE("the alignment is a power of two and holds every element") {
+    const auto aligned = [](std::int64_t bytes) { return make_plan(two, 4, {}, {.alignment_bytes = bytes}); };
+    CHECK_THROWS_WITH_AS(aligned(0), "group 'g': alignment of 0 bytes is not a power of two",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(aligned(3), "group 'g': alignment of 3 bytes is not a power of two",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(aligned(96), "group 'g': alignment of 96 bytes is not a power of two",
+                         ragged::PlanError);
+    CHECK_THROWS_AS(aligned(-128), ragged::PlanError);
+    CHECK_NOTHROW(aligned(1));
+    CHECK_THROWS_WITH_AS(make_plan(one("g", {4}, DType::f32), 4, {}, {.alignment_bytes = 2}),
+                         "group 'g': t: alignment of 2 bytes is not a multiple of the 4-byte elements of f32",
+                         ragged::PlanError);
+    CHECK_NOTHROW(make_plan(one("g", {4}, DType::f32), 4, {}, {.alignment_bytes = 4}));
+    CHECK_THROWS_WITH_AS(
+        make_plan(one("g", {4}, DType::u8), 4, {}, {.alignment_bytes = 4, .planes = {DType::f64}}),
+        "group 'g': plane: alignment of 4 bytes is not a multiple of the 8-byte elements of f64",
+        ragged::PlanError);
+}
+
+TEST_CASE("alignment in elements satisfies every dtype of the group and of the planes") {
+    const auto elems = [](DType dtype, ragged::DTypes planes, std::int64_t bytes = 128) {
+        return make_plan(one("g", {100}, dtype), 4, {}, {bytes, planes}).alignment_elems;
+    };
+    CHECK(elems(DType::bf16, {}) == 64);
+    CHECK(elems(DType::f64, {}) == 16);
+    CHECK(elems(DType::f32, {DType::f64}) == 32);
+    CHECK(elems(DType::f32, {DType::f32, DType::bf16}) == 64);
+    CHECK(elems(DType::bf16, {DType::i8}) == 128);
+    CHECK(elems(DType::bf16, {DType::f32}) == 64);
+    CHECK(elems(DType::f8e5m2, {}, 16) == 16);
+    CHECK(elems(DType::u8, {}, 1) == 1);
+    const GroupSpec mixed{"g", {{"a", {10}, {}, DType::f64}, {"b", {10}, {}, DType::u8}}};
+    CHECK(make_plan(mixed, 2).alignment_elems == 128);
+    CHECK(make_plan(mixed, 2).tensors[1].offset % 128 == 0);
+    CHECK(make_plan(mixed, 2).segments[0].shard_elems % 128 == 0);
+}
+
+TEST_CASE("a set of element types") {
+    static_assert(!ragged::DTypes{}.contains(DType::f32));
+    static_assert(ragged::DTypes{DType::f32, DType::u8}.contains(DType::u8));
+    static_assert(!ragged::DTypes{DType::f32, DType::u8}.contains(DType::f64));
+    static_assert(ragged::DTypes{DType::f32, DType::u8} == ragged::DTypes{DType::u8, DType::f32, DType::u8});
+    for (const DType inside : ragged::all_dtypes)
+        for (const DType other : ragged::all_dtypes)
+            CHECK(ragged::DTypes{inside}.contains(other) == (inside == other));
+}
+
+TEST_CASE("names and blocks are checked before planning") {
+    const GroupSpec twice{"layers.3", {{"a", {1}}, {"a", {2}}}};
+    CHECK_THROWS_WITH_AS(make_plan(twice, 2), "group 'layers.3': duplicate tensor 'a'", ragged::SpecError);
+    const GroupSpec wide{"g", {{"w1", {4, 4}, ragged::tile({4, 5})}}};
+    CHECK_THROWS_WITH_AS(make_plan(wide, 2), "tensor 'w1': block:4x5 is larger than shape 4x4 in dimension 1",
+                         ragged::SpecError);
+}
+
+TEST_CASE("short blocks in the middle of a tensor are refused, with tensor and numbers") {
+    const GroupSpec group{"g", {{"a", {8}}, {"experts", {2, 6, 5}, ragged::tile({1, 4, 2})}}};
+    CHECK_THROWS_WITH_AS(make_plan(group, 2),
+                         "group 'g': tensor 'experts': block:1x4x2 on 2x6x5 cuts every 20 elements, which "
+                         "does not divide the period of 30; short blocks in the middle of a tensor cannot be "
+                         "planned yet",
+                         ragged::PlanError);
+    const GroupSpec single{"g", {{"experts", {1, 6, 5}, ragged::tile({1, 4, 2})}}}; // one period is ordinary
+    CHECK_NOTHROW(make_plan(single, 2));
+    const GroupSpec divides{"g", {{"experts", {2, 8, 5}, ragged::tile({1, 4, 2})}}};
+    CHECK_NOTHROW(make_plan(divides, 2));
+}
+
+TEST_CASE("counts beyond 64 bits are refused") {
+    CHECK_THROWS_AS(make_plan(two, max_count), ragged::PlanError);
+    const GroupSpec huge{"g", {{"a", {max_count}}, {"b", {1}}}};
+    CHECK_THROWS_WITH_AS(make_plan(huge, 2),
+                         "group 'g': elements of a group: 9223372036854775807 + 1 does not fit 64 bits",
+                         ragged::PlanError);
+    CHECK_THROWS_AS(make_plan(one("g", {max_count}), 2), ragged::PlanError);
+    const Plan large = make_plan(one("g", {std::int64_t{1} << 60}), 1 << 14); // beyond any model, and fine
+    CHECK(large.segments[0].shard_elems == std::int64_t{1} << 46);
+}
+
+TEST_CASE("a policy answers for every tensor, with a buffer") {
+    CHECK_THROWS_WITH_AS(canned(20, {0}), "group 'g': the policy returned 1 offsets for 2 tensors",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(canned(20, {0, 60, 70}), "group 'g': the policy returned 3 offsets for 2 tensors",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(canned(-1, {0, 60}),
+                         "group 'g': shards of -1 elements on 4 devices are not a buffer", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(canned(max_count / 4 + 1, {0, 60}),
+                         "group 'g': shards of 2305843009213693952 elements on 4 devices are not a buffer",
+                         ragged::PlanError);
+}
+
+TEST_CASE("tensors that overlap or leave the buffer are no layout, from a lawless policy either") {
+    const auto lawless = [](std::int64_t shard, std::vector<std::int64_t> offsets) {
+        return make_plan(two, 4, Lawless{{{shard, std::move(offsets)}}}, unaligned);
+    };
+    for (const bool with_promise : {true, false}) {
+        const auto plan = [&](std::int64_t shard, std::vector<std::int64_t> offsets) {
+            return with_promise ? canned(shard, std::move(offsets)) : lawless(shard, std::move(offsets));
+        };
+        CHECK_THROWS_WITH_AS(plan(20, {0, 59}),
+                             "group 'g': tensor 'b' at offset 59 overlaps tensor 'a' that ends at 60",
+                             ragged::PlanError);
+        CHECK_THROWS_WITH_AS(plan(20, {7, 0}),
+                             "group 'g': tensor 'a' at offset 7 overlaps tensor 'b' that ends at 8",
+                             ragged::PlanError);
+        CHECK_THROWS_WITH_AS(plan(20, {0, 0}),
+                             "group 'g': tensor 'a' at offset 0 overlaps tensor 'b' that ends at 8",
+                             ragged::PlanError);
+        CHECK_THROWS_WITH_AS(plan(20, {-1, 60}),
+                             "group 'g': tensor 'a' at offset -1 overlaps the start of the buffer",
+                             ragged::PlanError);
+        CHECK_THROWS_WITH_AS(plan(20, {0, 73}),
+                             "group 'g': tensor 'b' ends at 81, beyond the 80 elements of the buffer",
+                             ragged::PlanError);
+        CHECK_THROWS_WITH_AS(plan(20, {0, max_count - 7}),
+                             "group 'g': tensor 'b' at offset 9223372036854775800 leaves 64 bits",
+                             ragged::PlanError);
+        CHECK_THROWS_AS(plan(0, {0, 0}), ragged::PlanError);
+        CHECK_NOTHROW(plan(20, {0, 72}));
+        CHECK_NOTHROW(plan(20, {20, 0}));
+    }
+}
+
+TEST_CASE("a policy that promises the laws and breaks one is refused; a lawless one is counted") {
+    // shards of 17: the boundaries 17, 34 and 51 each cut a row of a
+    const std::string start = "group 'g': policy 'canned' broke a law: ";
+    CHECK_THROWS_WITH_AS(
+        canned(17, {0, 60}),
+        (start + "3 blocks cut, 0 starts or shards misaligned, 0 elements copied per gather").c_str(),
+        ragged::PlanError);
+    CHECK_THROWS_WITH_AS(
+        canned(20, {0, 62}, 4, {.alignment_bytes = 4}),
+        (start + "0 blocks cut, 1 starts or shards misaligned, 0 elements copied per gather").c_str(),
+        ragged::PlanError);
+    CHECK_THROWS_WITH_AS(
+        canned(30, {0, 60}, 4, {.alignment_bytes = 4}),
+        (start + "0 blocks cut, 1 starts or shards misaligned, 0 elements copied per gather").c_str(),
+        ragged::PlanError);
+
+    const Plan plan = make_plan(two, 4, Lawless{{{17, {0, 60}}}}, unaligned);
+    CHECK(plan.violations == ragged::Violations{3, 0, 0});
+    CHECK_FALSE(canned(20, {0, 60}).violations.any());
+}
+
+TEST_CASE("what the policy returned is in the plan, in registration order") {
+    const Plan plan = make_plan(two, 4, Canned{{20, {20, 8}, 1}}, unaligned);
+    CHECK(plan.name == "g");
+    CHECK(plan.policy == "canned");
+    CHECK(plan.num_devices == 4);
+    CHECK(plan.alignment_bytes == 1);
+    CHECK(plan.alignment_elems == 1);
+    CHECK(plan.segments == std::vector<ragged::Segment>{{20, 20, 68, 1}});
+    REQUIRE(plan.tensors.size() == 2);
+    CHECK(plan.tensors[0].spec.name == "a");
+    CHECK(plan.tensors[0].offset == 20);
+    CHECK(plan.tensors[1].offset == 8);
+    CHECK(plan.tensors[1].segment == 0);
+    CHECK(plan.tensors[0].cuts == ragged::CutPattern{60, 10, 10});
+}
+
+TEST_CASE("groups that differ in names only are arranged once") {
+    const auto calls = [](std::vector<GroupSpec> groups) {
+        Counting::calls = 0;
+        make_plan(ModelSpec{"m", std::move(groups)}, 4, Counting{});
+        return Counting::calls;
+    };
+    const auto pair = [](const char* name, ragged::TensorSpec first, ragged::TensorSpec second) {
+        return GroupSpec{name, {std::move(first), std::move(second)}};
+    };
+    const GroupSpec layer = pair("layers.0", {"l.0.a", {6, 4}, ragged::rows(2)}, {"l.0.b", {4}});
+    CHECK(calls({layer}) == 1);
+    CHECK(calls({layer, pair("layers.1", {"l.1.a", {6, 4}, ragged::rows(2)}, {"l.1.b", {4}}),
+                 pair("layers.2", {"l.2.a", {6, 4}, ragged::rows(2)}, {"l.2.b", {4}})}) == 1);
+    CHECK(calls({layer, one("head", {7}), layer, one("embed", {7}), layer}) == 2);
+    // every difference but names is one
+    CHECK(calls({layer, pair("x", {"a", {4, 6}, ragged::rows(2)}, {"b", {4}})}) == 2);
+    CHECK(calls({layer, pair("x", {"a", {6, 4}, ragged::rows(1)}, {"b", {4}})}) == 2);
+    CHECK(calls({layer, pair("x", {"a", {6, 4}, ragged::elements(8)}, {"b", {4}})}) == 2); // cuts alike
+    CHECK(calls({layer, pair("x", {"a", {6, 4}, ragged::rows(2), DType::f32}, {"b", {4}})}) == 2);
+    CHECK(calls({layer, pair("x", {"b", {4}}, {"a", {6, 4}, ragged::rows(2)})}) == 2);
+    CHECK(calls({layer, GroupSpec{"x", {layer.tensors[0]}}}) == 2);
+    CHECK(calls({GroupSpec{"x", {}}, GroupSpec{"y", {}}}) == 1);
+    CHECK(calls({}) == 0);
+}
+
+TEST_CASE("tensors of one size and granularity but another shape get their own plan") {
+    const ragged::ModelPlan model = make_plan(ModelSpec{"m", {one("a", {8, 2}), one("b", {2, 8})}}, 3,
+                                              ragged::policy::EvenRows{}, {.alignment_bytes = 2});
+    CHECK(model.groups[0].segments[0].shard_elems == 6); // 3 rows of 2
+    CHECK(model.groups[1].segments[0].shard_elems == 8); // 1 row of 8
+}
+
+TEST_CASE("a model is its groups, each as if alone") {
+    ModelSpec model{"m", {}};
+    for (std::uint32_t seed = 0; seed < 60; ++seed) {
+        model.groups.push_back(support::random_group(seed % 20)); // each thrice
+        model.groups.back().name += " at " + std::to_string(seed);
+    }
+    const ragged::ModelPlan all = make_plan(model, 5);
+    CHECK(all.name == "m");
+    REQUIRE(all.groups.size() == model.groups.size());
+    std::int64_t elements = 0, padded = 0;
+    for (std::size_t i = 0; i < all.groups.size(); ++i) {
+        CHECK(all.groups[i] == make_plan(model.groups[i], 5));
+        elements += all.groups[i].elements();
+        padded += 5 * all.groups[i].segments[0].shard_elems;
+    }
+    CHECK(all.elements() == elements);
+    CHECK(all.padded_elements() == padded);
+    CHECK(all.padding_ratio() ==
+          doctest::Approx(static_cast<double>(padded) / static_cast<double>(elements) - 1));
+    CHECK(ragged::ModelPlan{}.padding_ratio() == 0.0);
+
+    CHECK(ragged::fingerprint(all) == ragged::fingerprint(make_plan(model, 5)));
+    CHECK(ragged::fingerprint(all) != ragged::fingerprint(make_plan(model, 4)));
+    ragged::ModelPlan changed = all;
+    changed.name = "n";
+    CHECK(ragged::fingerprint(changed) != ragged::fingerprint(all));
+    changed = all;
+    std::swap(changed.groups[0], changed.groups[1]);
+    CHECK(ragged::fingerprint(changed) != ragged::fingerprint(all));
+}
+
+TEST_CASE("nothing to place: no tensors, no elements") {
+    const Plan none = make_plan(GroupSpec{"g", {}}, 8);
+    CHECK(none.padded_elements() == 0);
+    CHECK(none.segments.size() == 1);
+    const GroupSpec empty{"g", {{"a", {0, 4}, ragged::rows(2)}, {"b", {4, 0}, ragged::tile({2, 2})}}};
+    const Plan plan = make_plan(empty, 8);
+    CHECK(plan.elements() == 0);
+    CHECK(plan.segments[0].shard_elems == 0);
+    CHECK(plan.padding_ratio() == 0.0);
+    CHECK(ragged::ragged_shard(plan, plan.tensors[0]).size(7) == 0);
+}
+
+TEST_CASE("one device: the tensors one after another, aligned, whatever their blocks") {
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+        const GroupSpec group = support::random_group(seed);
+        const Plan plan = make_plan(group, 1);
+        const std::int64_t alignment = plan.alignment_elems;
+        std::int64_t end = 0;
+        for (const ragged::PlacedTensor& tensor : plan.tensors) {
+            const std::int64_t start = (end + alignment - 1) / alignment * alignment;
+            if (tensor.elements() > 0)
+                end = start + tensor.elements();
+        }
+        CHECK(plan.segments[0].shard_elems == (end + alignment - 1) / alignment * alignment);
+    }
+}
+
+TEST_CASE("concept planner_policy: models and one anti-model per requirement") {
+    static_assert(ragged::planner_policy<Canned> && ragged::planner_policy<Counting> &&
+                  ragged::planner_policy<ragged::policy::Exact>);
+    static_assert(!ragged::planner_policy<NoName> && !ragged::planner_policy<NameIsNumber> &&
+                  !ragged::planner_policy<ReturnsOffsets> && !ragged::planner_policy<NotConst> &&
+                  !ragged::planner_policy<NotCopyable> && !ragged::planner_policy<int>);
+}
