@@ -113,3 +113,17 @@ TEST_CASE("sizes below 1 and products beyond 64 bits are refused") {
                          ragged::PlanError);
     CHECK(Dynamic(1, max_count, 1).num_ranks() == max_count);
 }
+
+TEST_CASE("a place is a rank of its topology") {
+    const Mixed topology(3);
+    for (std::int64_t rank = 0; rank < 24; ++rank) {
+        const ragged::Place<Mixed> place(topology, rank);
+        CHECK(place.rank == rank);
+        CHECK(place.coordinate<"replica">() == topology.coordinates(rank)[0]);
+        CHECK(place.coordinate<"shard">() == topology.coordinates(rank)[1]);
+        CHECK(place.coordinate<"expert">() == topology.coordinates(rank)[2]);
+    }
+    static_assert(ragged::Place(Fixed(), 23).coordinate<"shard">() == 2);
+    CHECK_THROWS_WITH_AS(ragged::Place(topology, 24), "rank 24 is not in [0, 24)", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(ragged::Place(topology, -1), "rank -1 is not in [0, 24)", ragged::PlanError);
+}

@@ -190,11 +190,19 @@ TEST_CASE("whatever decides where an element lies changes the fingerprint and eq
     }
 }
 
-TEST_CASE("names are not run together in the fingerprint") {
-    Plan one = two_segments(), other = one;
-    one.tensors[0].spec.name = "ab", one.name = "c";
-    other.tensors[0].spec.name = "b", other.name = "ca";
-    CHECK(ragged::fingerprint(one) != ragged::fingerprint(other));
+TEST_CASE("neighbouring facts are not run together in the fingerprint") {
+    // Without lengths these would be the same 32 bytes.
+    Plan named, numbered;
+    named.name = "abcdefgh", named.num_devices = 2, named.alignment_bytes = 128, named.alignment_elems = 64;
+    numbered.num_devices = 0x6867666564636261, numbered.alignment_bytes = 2, numbered.alignment_elems = 128;
+    numbered.segments = {{64, 0, 0, -1}};
+    CHECK(ragged::fingerprint(named) != ragged::fingerprint(numbered));
+
+    // Without ranks these would be the same six numbers: 4 0 1 2 0 0.
+    Plan line, table;
+    line.tensors = {{{"t", {4}, ragged::elements(1), DType::bf16}, {}, 0, 0}};
+    table.tensors = {{{"t", {4, 0}, {ragged::Block::Kind::rows, {}}, DType::bf16}, {}, 0, 0}};
+    CHECK(ragged::fingerprint(line) != ragged::fingerprint(table));
 }
 
 TEST_CASE("who made the plan, and what it is compared with, change neither equality nor fingerprint") {

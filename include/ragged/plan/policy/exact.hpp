@@ -48,12 +48,43 @@ struct Exact {
                 }
             }
         return {best.shard_elems, detail::FixedOrder(best_items, alone, input).offsets(best.shard_elems),
-                best.set_by, false};
+                to_blame(best_items, best, input), false};
     }
 
   private:
     static constexpr int num_sorts = 6;
     static constexpr int num_moves = 64;
+
+    /// The tensor that forces S: of all kinds of tensors, the one without whose blocks S would be smallest in
+    /// the same order. Where no single kind decides, the tensor that ruled out the last smaller S. -1 when S
+    /// is the fair share.
+    static constexpr std::int64_t to_blame(const std::vector<detail::Item>& items,
+                                           const detail::Candidate& best, const PlanInput& input) {
+        const std::int64_t fair =
+            round_up(ceil_div(input.elements(), input.num_devices), input.alignment_elems);
+        if (best.shard_elems == fair)
+            return -1;
+        detail::Candidate without = best;
+        for (std::size_t i = 0; i < items.size(); ++i) {
+            const auto alike = [&](const detail::Item& other) {
+                return other.elements == items[i].elements && other.granularity == items[i].granularity;
+            };
+            const auto first =
+                static_cast<std::size_t>(std::find_if(items.begin(), items.end(), alike) - items.begin());
+            if (first != i || items[i].granularity == 1)
+                continue;
+            std::vector<detail::Item> relaxed = items;
+            for (detail::Item& item : relaxed)
+                if (alike(item))
+                    item.granularity = 1, item.head_step = input.alignment_elems;
+            const detail::AloneBound alone(relaxed, input.alignment_elems);
+            const auto found = detail::FixedOrder(relaxed, alone, input)
+                                   .smallest(alone.next({fair, -1}), without.shard_elems);
+            if (found.shard_elems < without.shard_elems)
+                without = {found.shard_elems, items[i].tensor};
+        }
+        return without.set_by;
+    }
 
     /// By size, by granularity or by what the last block leaves, each falling and rising.
     static constexpr std::vector<detail::Item> sorted(std::vector<detail::Item> items, int which) {

@@ -1,0 +1,40 @@
+# How our own tests, examples and benches are compiled. None of it reaches a consumer.
+
+if(PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_CXX_EXTENSIONS OFF)
+    find_program(CCACHE_PROGRAM ccache)
+    if(CCACHE_PROGRAM AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+        set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+    endif()
+endif()
+
+set(ragged_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    list(APPEND ragged_warnings -Wno-restrict) # false alarm for "text" + std::string, GCC bug 105651
+endif()
+add_library(ragged_development INTERFACE)
+target_link_libraries(ragged_development INTERFACE ragged::ragged)
+target_compile_definitions(ragged_development INTERFACE RAGGED_MODELS_DIR="${PROJECT_SOURCE_DIR}/examples/models")
+target_compile_options(ragged_development INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:${ragged_warnings};-fno-math-errno>)
+
+# Examples and benches show what the machine can do, so they use its vector units; tests stay portable.
+set(RAGGED_HOST_ARCH "" CACHE STRING
+    "-march of our tests, examples and benches; empty: x86-64-v3 for the last two where it runs here")
+add_library(ragged_host_arch INTERFACE)
+if(RAGGED_HOST_ARCH)
+    target_compile_options(ragged_development INTERFACE
+        $<$<COMPILE_LANGUAGE:CXX>:-march=${RAGGED_HOST_ARCH}>)
+else()
+    include(CheckCXXSourceRuns)
+    set(CMAKE_REQUIRED_FLAGS -march=x86-64-v3)
+    check_cxx_source_runs([[
+        int main() {
+            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                   __builtin_cpu_supports("bmi2") ? 0 : 1;
+        }]] RAGGED_RUNS_X86_64_V3)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(RAGGED_RUNS_X86_64_V3)
+        target_compile_options(ragged_host_arch INTERFACE -march=x86-64-v3)
+    endif()
+endif()

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model plan for people: a table with one line per kind of group, and an explanation of what its padding
+// costs, which tensor forces it, and what today's layouts would do with the same tensors.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ragged/plan/make_plan.hpp>
+#include <ragged/plan/policy/comparison.hpp>
+
+namespace ragged {
+
+namespace detail {
+
+/// 3219456 as "3,219,456".
+inline std::string grouped(std::int64_t value) {
+    std::string text = std::to_string(value);
+    for (std::size_t at = text.size(); at > 3;)
+        text.insert(at -= 3, ",");
+    return text;
+}
+
+inline std::string fixed(double value, int digits) {
+    char text[64];
+    return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits).ptr};
+}
+
+inline std::string percent(double ratio) {
+    return fixed(ratio * 100, ratio < 0.1 ? 3 : 1) + " %";
+}
+
+/// Bytes in the unit that leaves one to four digits before the point.
+inline std::string human_bytes(std::int64_t bytes) {
+    constexpr std::string_view units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+    double value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
+        value /= 1024;
+    return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
+}
+
+/// A name in at most `width` characters; what is left out is in the middle, where names of one model are
+/// alike.
+inline std::string shortened(std::string_view name, std::size_t width) {
+    if (name.size() <= width)
+        return std::string(name);
+    const std::size_t tail = (width - 3) * 3 / 4, head = width - 3 - tail;
+    return concat(name.substr(0, head), "...", name.substr(name.size() - tail));
+}
+
+/// A plain table: the first column to the left, the others to the right.
+class TextTable {
+  public:
+    void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+    void rule() { rows_.emplace_back(); }
+
+    void write(std::ostream& out, std::string_view indent) const {
+        std::vector<std::size_t> widths;
+        for (const auto& cells : rows_)
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                widths.resize(std::max(widths.size(), i + 1), 0);
+                widths[i] = std::max(widths[i], cells[i].size());
+            }
+        std::size_t total = 0;
+        for (std::size_t width : widths)
+            total += width + 2;
+        for (const auto& cells : rows_) {
+            out << indent;
+            if (cells.empty())
+                out << std::string(total - 2, '-');
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                const std::string space(widths[i] - cells[i].size(), ' ');
+                out << (i == 0 ? cells[i] + (cells.size() > 1 ? space : "") : "  " + space + cells[i]);
+            }
+            out << '\n';
+        }
+    }
+
+  private:
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// Neighbouring groups that differ in names only.
+struct GroupRun {
+    std::size_t first;
+    std::size_t count;
+};
+
+inline bool same_arrangement(const Plan& a, const Plan& b) {
+    return a.segments == b.segments &&
+           std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
+                      [](const PlacedTensor& x, const PlacedTensor& y) {
+                          return x.spec.shape == y.spec.shape && x.spec.block == y.spec.block &&
+                                 x.spec.dtype == y.spec.dtype && x.offset == y.offset;
+                      });
+}
+
+inline std::vector<GroupRun> group_runs(const ModelPlan& model) {
+    std::vector<GroupRun> runs;
+    for (std::size_t g = 0; g < model.groups.size(); ++g)
+        if (!runs.empty() && same_arrangement(model.groups[runs.back().first], model.groups[g]))
+            ++runs.back().count;
+        else
+            runs.push_back({g, 1});
+    return runs;
+}
+
+inline std::string run_name(const ModelPlan& model, const GroupRun& run) {
+    const std::string& first = model.groups[run.first].name;
+    if (run.count == 1)
+        return shortened(first, 32);
+    return concat(shortened(first, 16), " .. ", shortened(model.groups[run.first + run.count - 1].name, 16),
+                  " (", run.count, ")");
+}
+
+/// Bytes of one element of the group's tensors; the largest where they differ.
+inline std::int64_t element_bytes(const Plan& plan) {
+    std::int64_t bytes = 1;
+    for (const PlacedTensor& tensor : plan.tensors)
+        bytes = std::max(bytes, size_bytes(tensor.spec.dtype));
+    return bytes;
+}
+
+/// One group as a spec again, to plan it otherwise.
+inline GroupSpec spec_of(const Plan& plan) {
+    GroupSpec group{plan.name, {}};
+    for (const PlacedTensor& tensor : plan.tensors)
+        group.tensors.push_back(tensor.spec);
+    return group;
+}
+
+struct LayoutSums {
+    std::string name;
+    std::int64_t padded = 0, blocks_cut = 0, copied_bytes = 0;
+    std::int64_t shard_bytes = 0;
+};
+
+inline void add_to(LayoutSums& sums, const Plan& plan, std::int64_t times) {
+    const std::int64_t bytes = element_bytes(plan);
+    sums.name = plan.policy;
+    sums.padded += plan.padded_elements() * times;
+    sums.blocks_cut += plan.violations.blocks_cut * times;
+    sums.copied_bytes += plan.violations.copied_per_gather * bytes * times;
+    sums.shard_bytes += plan.region_elems() * bytes * times;
+}
+
+} // namespace detail
+
+/// One line per kind of group, and the totals.
+inline void write_table(std::ostream& out, const ModelPlan& model) {
+    using namespace detail;
+    const std::int64_t devices = model.groups.empty() ? 1 : model.groups.front().num_devices;
+    out << "plan of " << model.name << " on " << grouped(devices) << " devices: " << model.groups.size()
+        << " groups, " << grouped(model.elements()) << " elements\n\n";
+    TextTable table;
+    table.row({"group", "tensors", "elements", "shard S", "lower bound", "padding", "optimal", "S set by"});
+    table.rule();
+    for (const GroupRun& run : group_runs(model)) {
+        const Plan& plan = model.groups[run.first];
+        for (const Segment& segment : plan.segments)
+            table.row(
+                {run_name(model, run), grouped(static_cast<std::int64_t>(plan.tensors.size())),
+                 grouped(segment.elements), grouped(segment.shard_elems), grouped(segment.lower_bound_elems),
+                 percent(plan.padding_ratio()), segment.proven_optimal() ? "proven" : "for order",
+                 segment.set_by < 0
+                     ? "fair share"
+                     : shortened(plan.tensors[static_cast<std::size_t>(segment.set_by)].spec.name, 24)});
+    }
+    table.rule();
+    std::int64_t shards = 0, tensors = 0;
+    for (const Plan& plan : model.groups) {
+        shards += plan.region_elems();
+        tensors += static_cast<std::int64_t>(plan.tensors.size());
+    }
+    table.row({"all", grouped(tensors), grouped(model.elements()), grouped(shards), "",
+               percent(model.padding_ratio())});
+    table.write(out, "  ");
+}
+
+/// For each kind of group what forces its shard and what the padding costs, then other layouts beside this
+/// one.
+inline void write_explanation(std::ostream& out, const ModelPlan& model) {
+    using namespace detail;
+    LayoutSums ours, flat, even, common, concatenated;
+    out << "why\n\n";
+    for (const GroupRun& run : group_runs(model)) {
+        const Plan& plan = model.groups[run.first];
+        const auto times = static_cast<std::int64_t>(run.count);
+        const std::int64_t bytes = element_bytes(plan);
+        add_to(ours, plan, times);
+        const GroupSpec spec = spec_of(plan);
+        const PlanOptions options{.alignment_bytes = plan.alignment_bytes};
+        add_to(flat, make_plan(spec, plan.num_devices, policy::FlatElements{}, options), times);
+        add_to(even, make_plan(spec, plan.num_devices, policy::EvenRows{}, options), times);
+        add_to(common, make_plan(spec, plan.num_devices, policy::CommonRowMultiple{}, options), times);
+        add_to(concatenated, make_plan(spec, plan.num_devices, policy::Concatenate{}, options), times);
+
+        const DType dtype[] = {plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype};
+        for (const Segment& segment : plan.segments) {
+            const std::int64_t fair = ceil_div(segment.elements, plan.num_devices);
+            const std::int64_t lost = segment.shard_elems - fair;
+            out << "  " << run_name(model, run) << ": a fair share is " << grouped(fair) << " elements, S is "
+                << grouped(segment.shard_elems) << "; padding costs " << human_bytes(lost * bytes)
+                << " per device and group\n    ";
+            if (segment.set_by < 0)
+                out << "nothing forces S: it is the fair share, aligned to " << plan.alignment_elems
+                    << " elements\n";
+            else {
+                const PlacedTensor& tensor = plan.tensors[static_cast<std::size_t>(segment.set_by)];
+                out << "S is set by " << tensor.spec.name << " " << to_string(tensor.spec.shape)
+                    << ", cut in steps of " << grouped(tensor.cuts.step) << " elements ("
+                    << to_string(tensor.spec.block) << ")\n";
+            }
+            out << "    gathered it takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "
+                << human_bytes(plan.peak_bytes(dtype, {})) << " in " << name(dtype[0]) << "\n";
+        }
+    }
+    out << "\nother layouts of the same tensors on the same devices\n\n";
+    TextTable table;
+    table.row({"layout", "padding", "bytes per device", "blocks cut", "copied per gather and device"});
+    table.rule();
+    const std::int64_t elements = model.elements();
+    for (const LayoutSums* sums : {&ours, &flat, &concatenated, &common, &even})
+        table.row(
+            {sums == &ours ? "ragged, " + sums->name : sums->name,
+             percent(elements == 0
+                         ? 0
+                         : static_cast<double>(sums->padded - elements) / static_cast<double>(elements)),
+             human_bytes(sums->shard_bytes), grouped(sums->blocks_cut), human_bytes(sums->copied_bytes)});
+    table.write(out, "  ");
+}
+
+} // namespace ragged
