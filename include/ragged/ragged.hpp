@@ -56,3 +56,8 @@
 #include <ragged/group/host_executor.hpp>
 #include <ragged/group/operations.hpp>
 #include <ragged/group/piece_table.hpp>
+
+// report: plans for people and programs; needs nothing below plan
+#include <ragged/report/plan_json.hpp>
+#include <ragged/report/plan_svg.hpp>
+#include <ragged/report/plan_table.hpp>

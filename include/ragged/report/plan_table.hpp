@@ -46,13 +46,9 @@ inline std::string human_bytes(std::int64_t bytes) {
     return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
 }
 
-/// A name in at most `width` characters; what is left out is in the middle, where names of one model are
-/// alike.
+/// A name in at most `width` characters: the end, where names of one model differ.
 inline std::string shortened(std::string_view name, std::size_t width) {
-    if (name.size() <= width)
-        return std::string(name);
-    const std::size_t tail = (width - 3) * 3 / 4, head = width - 3 - tail;
-    return concat(name.substr(0, head), "...", name.substr(name.size() - tail));
+    return name.size() <= width ? std::string(name) : concat("...", name.substr(name.size() - (width - 3)));
 }
 
 /// A plain table: the first column to the left, the others to the right.

@@ -41,7 +41,7 @@ class Shape {
     RAGGED_HOST_DEVICE constexpr std::int64_t elements() const { return elements_; }
     RAGGED_HOST_DEVICE constexpr std::int64_t operator[](int dim) const { return extents_[dim]; }
 
-    RAGGED_HOST_DEVICE constexpr bool operator==(const Shape&) const = default;
+    constexpr bool operator==(const Shape&) const = default;
 
   private:
     std::int64_t extents_[max_rank]{};
@@ -62,7 +62,7 @@ class StaticShape {
         constexpr std::int64_t extents[] = {Extents..., 1};
         return extents[dim];
     }
-    RAGGED_HOST_DEVICE constexpr bool operator==(const StaticShape&) const = default;
+    constexpr bool operator==(const StaticShape&) const = default;
 
     constexpr operator Shape() const { return Shape{Extents...}; }
 };

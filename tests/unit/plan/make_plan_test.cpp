@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ragged/plan/make_plan.hpp>
@@ -254,6 +255,29 @@ TEST_CASE("what the policy returned is in the plan, in registration order") {
     CHECK(plan.tensors[1].offset == 8);
     CHECK(plan.tensors[1].segment == 0);
     CHECK(plan.tensors[0].cuts == ragged::CutPattern{60, 10, 10});
+}
+
+TEST_CASE(
+    "small groups in which a tensor stops covering a whole shard as S grows: the smallest S all the same") {
+    struct Case {
+        std::vector<std::pair<std::int64_t, std::int64_t>> tensors; // elements, granularity
+        std::int64_t devices, alignment, smallest;
+    };
+    // S from trying every start of every tensor; each needs S just where fewer whole shards are covered.
+    const Case cases[] = {
+        {{{12, 4}, {17, 2}}, 3, 1, 11},
+        {{{32, 8}, {16, 4}, {33, 4}}, 3, 1, 29},
+        {{{24, 6}, {0, 5}, {0, 6}, {22, 9}, {60, 7}}, 4, 2, 32},
+    };
+    for (const Case& one_case : cases) {
+        GroupSpec group{"g", {}};
+        for (const auto& [elements, granularity] : one_case.tensors)
+            group.tensors.push_back({ragged::concat("t", group.tensors.size()), Shape{elements},
+                                     ragged::elements(granularity), DType::u8});
+        CHECK(make_plan(group, one_case.devices, {}, {.alignment_bytes = one_case.alignment})
+                  .segments[0]
+                  .shard_elems == one_case.smallest);
+    }
 }
 
 TEST_CASE("groups that differ in names only are arranged once") {
