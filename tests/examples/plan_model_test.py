@@ -1,0 +1,209 @@
+# SPDX-FileCopyrightText: 2026 The ragged authors
+# SPDX-License-Identifier: Apache-2.0
+"""plan_model from outside: its JSON against the laws, read and checked independently, and every kind of bad input.
+
+plan_model_test.py PLAN_MODEL MODELS_DIR
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+PROGRAM, MODELS = sys.argv[1], sys.argv[2]
+
+
+def run(*arguments, stdout=subprocess.PIPE):
+    return subprocess.run([PROGRAM, *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def rows_of(path):
+    """(group, name, dtype, shape) of every row, with folded rows written out."""
+    lines = [line for line in open(path).read().split("\n") if line and not line.startswith("#")][1:]
+
+    def block(at, variables):
+        rows = []
+        while at < len(lines) and lines[at] != "@end":
+            if lines[at].startswith("@repeat"):
+                _, name, first, last = lines[at].split(" ")
+                for value in range(int(first), int(last) + 1):
+                    inner, end = block(at + 1, variables + [("{%s}" % name, str(value))])
+                    rows += inner
+                at = end + 1
+                continue
+            text = lines[at]
+            for name, value in variables:
+                text = text.replace(name, value)
+            group, name, dtype, shape = text.split("\t")
+            rows.append((group, name, dtype, [int(extent) for extent in shape.split("x")]))
+            at += 1
+        return rows, at
+
+    return block(0, [])[0]
+
+
+def check_laws(plan, rows, devices, block_rows):
+    assert plan["schema"] == "ragged.plan/1" and plan["devices"] == devices
+    assert re.fullmatch("[0-9a-f]{16}", plan["fingerprint"]) and plan["plan_seconds"] >= 0
+    by_group, names = {}, []
+    for group, name, _, shape in rows:
+        by_group.setdefault(group, {})[name] = shape
+        if not names or names[-1] != group:
+            names.append(group)
+    assert [group["name"] for group in plan["groups"]] == names
+    elements = padded = 0
+    for group in plan["groups"]:
+        (segment,) = group["segments"]
+        shard, tensors = segment["shard_elements"], segment["tensors"]
+        assert {t["name"]: t["shape"] for t in tensors} == by_group[group["name"]]
+        assert shard % 64 == 0 and segment["lower_bound_shard_elements"] <= shard
+        assert segment["proven_optimal"] == (segment["lower_bound_shard_elements"] == shard)
+        end = total = 0
+        for tensor in sorted(tensors, key=lambda t: (t["offset"], t["elements"])):
+            shape, offset, count = tensor["shape"], tensor["offset"], 1
+            for extent in shape:
+                count *= extent
+            assert tensor["elements"] == count and offset % 64 == 0 and offset >= end, tensor
+            granularity = shape[-1] * block_rows if len(shape) > 1 else 1
+            assert tensor["granularity"] == granularity, tensor
+            end, total = offset + count, total + count
+            first = (offset // shard + 1) * shard
+            for boundary in range(first, end, shard):
+                assert (boundary - offset) % granularity == 0, (tensor, boundary)
+        assert end <= shard * devices and group["elements"] == total
+        assert abs(group["padding_ratio"] - (shard * devices / total - 1)) < 1e-12
+        elements, padded = elements + total, padded + shard * devices
+    assert plan["elements"] == elements and plan["padded_elements"] == padded
+    assert abs(plan["padding_ratio"] - (padded / elements - 1)) < 1e-12
+
+
+def plans():
+    for model in sorted(os.listdir(MODELS)):
+        if not model.endswith(".tsv"):
+            continue
+        path = os.path.join(MODELS, model)
+        rows = rows_of(path)
+        for devices in (1, 8, 1024, 8192) if len(rows) < 1000 else (64, 1024):
+            for block_rows in (1, 16, 128):
+                result = run(path, "--devices", devices, "--granularity", f"rows:{block_rows}", "--json", "-")
+                assert result.returncode == 0, result.stderr
+                check_laws(json.loads(result.stdout), rows, devices, block_rows)
+
+
+def options():
+    tiny = os.path.join(MODELS, "tiny-llama.tsv")
+    plan = json.loads(run(tiny, "--devices", 8, "--granularity", "block:16x16", "--granularity", "whole@*norm*",
+                          "--granularity", "elements:8@*.embed_tokens.*", "--order", "search", "--align-bytes", 256,
+                          "--json", "-").stdout)
+    assert plan["order"] == "search" and plan["alignment_bytes"] == 256 and plan["model"] == "tiny-llama"
+    steps = {t["name"]: t["granularity"] for g in plan["groups"] for s in g["segments"] for t in s["tensors"]}
+    assert steps["model.embed_tokens.weight"] == 8
+    assert steps["model.layers.0.self_attn.q_proj.weight"] == 16 * 192
+    assert steps["model.layers.0.input_layernorm.weight"] == 192
+    one = json.loads(run(tiny, "--devices", 8, "--group", "layers.1", "--json", "-").stdout)
+    assert [g["name"] for g in one["groups"]] == ["layers.1"]
+    table = run(tiny, "--devices", 8, "--explain")
+    assert table.returncode == 0 and "layers.0 .. layers.3 (4)" in table.stdout and "FSDP2" in table.stdout
+    assert run("--help").returncode == 0
+    with tempfile.TemporaryDirectory() as folder:
+        svg, out = os.path.join(folder, "plan.svg"), os.path.join(folder, "plan.json")
+        assert run(tiny, "--devices", 1000, "--svg", svg, "--json", out).returncode == 0
+        xml.etree.ElementTree.parse(svg)
+        assert json.load(open(out))["devices"] == 1000
+        assert sorted(os.listdir(folder)) == ["plan.json", "plan.svg"]
+
+
+def bad_input():
+    with tempfile.TemporaryDirectory() as folder:
+        good = os.path.join(folder, "good.tsv")
+        header = "group\tname\tdtype\tshape\n"
+        open(good, "w").write(header + "g\tw\tbf16\t64x64\ng\tv\tf32\t40x8\n")
+
+        def refused(words, *arguments, inventory=None):
+            path = good
+            if inventory is not None:
+                path = os.path.join(folder, "bad.tsv")
+                open(path, "w").write(inventory)
+            before = sorted(os.listdir(folder))
+            result = run(*[path if a is ... else a for a in arguments])
+            what = (arguments, result.returncode, result.stdout, result.stderr)
+            assert result.returncode == 2 and result.stdout == "", what
+            assert result.stderr.count("\n") == 1 and result.stderr.startswith("plan_model: "), what
+            for word in words.split("|"):
+                assert word in result.stderr, (word, what)
+            assert sorted(os.listdir(folder)) == before, what
+
+        for line, words in {
+            "g\tw\tbf16": "4 tab-separated fields|found 3",
+            "g\tw\tbf17\t4": "tensor 'w'|unknown dtype 'bf17'",
+            "g\tw\tbf16\t4x-1": "'w'|-1 is negative",
+            "g\tw\tbf16\t4x": "'w'|is missing",
+            "g\tw\tbf16\tx4": "'w'|is missing",
+            "g\tw\tbf16\t": "'w'|is missing",
+            "g\tw\tbf16\t4y": "'w'|not a whole number",
+            "g\tw\tbf16\t99999999999999999999": "'w'|does not fit 64 bits",
+            "g\tw\tbf16\t4294967296x4294967296": "'w'|does not fit 64 bits",
+            "\tw\tbf16\t4": "the group is empty",
+            "g\t\tbf16\t4": "the tensor name is empty",
+            "g\tu\tbf16\t4\ng\tu\tbf16\t4": "duplicate tensor 'u' in group 'g'",
+            "@repeat i 0": "@repeat NAME FIRST LAST",
+            "@repeat i 0 2\ng\tw{i}\tbf16\t4": "@repeat without @end",
+            "@end": "@end without @repeat",
+        }.items():
+            refused("bad.tsv:|" + words, ..., "--devices", 2, inventory=header + line + "\n")
+        refused("bad.tsv:1|header", ..., "--devices", 2, inventory="g\tw\tbf16\t4\n")
+        refused("bad.tsv:1|header", ..., "--devices", 2, inventory="")
+        refused("cannot be read", os.path.join(folder, "none.tsv"), "--devices", 2)
+        refused("cannot be read", folder, "--devices", 2)
+        os.remove(os.path.join(folder, "bad.tsv"))
+
+        refused("INVENTORY", "--devices", 2)
+        refused("--devices M is missing", ...)
+        for devices in ("0", "-3", "x", "2.5", "", "99999999999999999999"):
+            refused("--devices", ..., "--devices", devices)
+        refused("shards of|do not fit 64 bits", ..., "--devices", 2**62)
+        refused("3 bytes is not a power of two", ..., "--devices", 2, "--align-bytes", 3)
+        refused("--align-bytes 0 is below 1", ..., "--devices", 2, "--align-bytes", 0)
+        refused("alignment of 2 bytes is not a multiple of the 4-byte elements of f32", ..., "--devices", 2,
+                "--align-bytes", 2)
+        refused("'v'|block:64x16|larger than shape 40x8 in dimension 0", ..., "--devices", 2, "--granularity", "block:64x16")
+        refused("'w'|3 dimensions|64x64 has 2", ..., "--devices", 2, "--granularity", "block:2x2x2")
+        for spec in ("rows:0", "rows:-1", "rows:", "rows:x", "elements:0", "block:", "block:2x", "block:0x2", "rows",
+                     "cols:3", "", "block:" + "x".join("1" * 9), "rows:99999999999999999999"):
+            refused("--granularity '%s" % spec, ..., "--devices", 2, "--granularity", spec)
+        refused("tensor 'w'|does not fit 64 bits", ..., "--devices", 2, "--granularity", "rows:9000000000000000000")
+        refused("no tensor matches 'zz*'", ..., "--devices", 2, "--granularity", "rows:1@zz*")
+        refused("no such group", ..., "--devices", 2, "--group", "h")
+        refused("--order 'random'", ..., "--devices", 2, "--order", "random")
+        refused("more than one segment are not available yet", ..., "--devices", 2, "--segments", 2)
+        refused("--segments 0 is below 1", ..., "--devices", 2, "--segments", 0)
+        refused("unknown option '--frobnicate'", ..., "--devices", 2, "--frobnicate")
+        refused("--devices is given twice", ..., "--devices", 2, "--devices", 3)
+        refused("--json needs a value", ..., "--devices", 2, "--json")
+        refused("unexpected argument 'more'", ..., "more", "--devices", 2)
+        for option in ("--json", "--svg"):
+            refused("cannot be written", ..., "--devices", 2, option, os.path.join(folder, "no", "such", "folder"))
+            refused("cannot be written", ..., "--devices", 2, option, folder)
+        if os.path.exists("/dev/full"):
+            result = run(good, "--devices", 2, "--json", "/dev/full")
+            assert result.returncode == 2 and "/dev/full" in result.stderr
+            with open("/dev/full", "w") as full:
+                result = run(good, "--devices", 2, "--json", "-", stdout=full)
+                assert result.returncode == 2 and result.stderr.count("\n") == 1
+                other = os.path.join(folder, "other.svg")
+                result = run(good, "--devices", 2, "--svg", other, stdout=full)
+                assert result.returncode == 2 and not os.path.exists(other)
+        # one output that cannot be written leaves the other unwritten and an old file as it was
+        old = os.path.join(folder, "old.json")
+        open(old, "w").write("old")
+        result = run(good, "--devices", 2, "--json", old, "--svg", os.path.join(folder, "no", "x.svg"))
+        assert result.returncode == 2 and open(old).read() == "old"
+        assert sorted(os.listdir(folder)) == ["good.tsv", "old.json"]
+
+
+plans()
+options()
+bad_input()
+print("plan_model: all checks hold")

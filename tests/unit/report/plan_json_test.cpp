@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include <ragged/report/plan_json.hpp>
+
+TEST_CASE("a plan is one object, with every name escaped") {
+    const ragged::ModelSpec model{"m\"\\\n",
+                                  {{"g", {{"t\t\x01", {2, 32}, ragged::rows(1)}, {"u", {0}}}}, {"none", {}}}};
+    std::ostringstream out;
+    ragged::write_json(out, ragged::make_plan(model, 2), {"search", 3, 0.25});
+    const std::string text = out.str();
+    const std::string head = text.substr(0, text.find(", \"fingerprint\""));
+    CHECK(
+        head ==
+        R"({"schema": "ragged.plan/1", "model": "m\"\\\u000a", "devices": 2, "alignment_bytes": 128, )"
+        R"("order": "search", "max_segments": 3,)"
+        "\n \"groups\": [\n  "
+        R"({"name": "g", "elements": 64, "padding_ratio": 1, "segments": [)"
+        "\n   "
+        R"({"shard_elements": 64, "lower_bound_shard_elements": 64, "proven_optimal": true, "tensors": [)"
+        "\n    "
+        R"({"name": "t\u0009\u0001", "shape": [2, 32], "granularity": 32, "offset": 0, "elements": 64},)"
+        "\n    "
+        R"({"name": "u", "shape": [0], "granularity": 1, "offset": 64, "elements": 0}]}]},)"
+        "\n  "
+        R"({"name": "none", "elements": 0, "padding_ratio": 0, "segments": [)"
+        "\n   "
+        R"({"shard_elements": 0, "lower_bound_shard_elements": 0, "proven_optimal": true, "tensors": []}]}],)"
+        "\n "
+        R"("elements": 64, "padded_elements": 128, "padding_ratio": 1, "plan_seconds": 0.25)");
+    CHECK(text.size() == head.size() + 37); // 16 hexadecimal digits
+}
