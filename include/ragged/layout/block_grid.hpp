@@ -151,7 +151,8 @@ constexpr CutPattern cuts_of(const BasicTensorSpec<Name>& tensor) {
     try {
         return BlockGrid(tensor.shape, tensor.block).cuts();
     } catch (const Error& error) {
-        throw SpecError(concat("tensor '", tensor.name, "': ", error.what()));
+        throw SpecError(concat("tensor '", tensor.name, "': ", to_string(tensor.block), " on ",
+                               to_string(tensor.shape), ": ", error.what()));
     }
 }
 

@@ -23,6 +23,7 @@ class RaggedShard {
     /// counts[r] units for rank r; a unit is the run between two legal cuts.
     /// @throws PlanError  a negative count, or counts that do not add up to the tensor's units
     static constexpr RaggedShard from_counts(const CutPattern& cuts, std::span<const std::int64_t> counts) {
+        check_num_ranks(counts.size());
         std::vector<std::int64_t> starts{0};
         for (std::int64_t count : counts) {
             if (count < 0)

@@ -55,7 +55,7 @@ class Topology {
     }
 
     /// One size per dynamic axis, in axis order. @throws PlanError  a size below 1, a product beyond 64 bits
-    template <std::convertible_to<std::int64_t>... Sizes>
+    template <std::integral... Sizes>
     constexpr explicit Topology(Sizes... sizes) {
         static_assert(sizeof...(Sizes) == num_dynamic,
                       "ragged: give one size for each axis whose size is not in its type");

@@ -50,13 +50,13 @@ struct ModelPlan {
     constexpr std::int64_t elements() const {
         std::int64_t sum = 0;
         for (const Plan& plan : groups)
-            sum += plan.elements();
+            sum = checked_add(sum, plan.elements(), "elements of a model");
         return sum;
     }
     constexpr std::int64_t padded_elements() const {
         std::int64_t sum = 0;
         for (const Plan& plan : groups)
-            sum += plan.padded_elements();
+            sum = checked_add(sum, plan.padded_elements(), "padded elements of a model");
         return sum;
     }
     constexpr double padding_ratio() const {
@@ -68,6 +68,7 @@ struct ModelPlan {
 constexpr std::uint64_t fingerprint(const ModelPlan& model) {
     detail::Hash hash;
     hash.add(model.name);
+    hash.add(static_cast<std::int64_t>(model.groups.size()));
     for (const Plan& plan : model.groups)
         hash.add(static_cast<std::int64_t>(fingerprint(plan)));
     return hash.value();
@@ -89,9 +90,10 @@ constexpr std::int64_t alignment_elems(std::span<const PlanTensor> tensors, cons
     if (!is_power_of_two(options.alignment_bytes))
         throw PlanError(concat("alignment of ", options.alignment_bytes, " bytes is not a power of two"));
     std::int64_t result = 0;
-    const auto satisfy = [&](DType dtype, std::string_view what) {
+    const auto satisfy = [&](DType dtype, std::string_view tensor) { // empty: a declared plane
         if (options.alignment_bytes % size_bytes(dtype) != 0)
-            throw PlanError(concat(what, ": alignment of ", options.alignment_bytes,
+            throw PlanError(concat(tensor.empty() ? "plane" : "tensor '", tensor, tensor.empty() ? "" : "'",
+                                   ": alignment of ", options.alignment_bytes,
                                    " bytes is not a multiple of the ", size_bytes(dtype),
                                    "-byte elements of ", name(dtype)));
         result = std::max(result, options.alignment_bytes / size_bytes(dtype));
@@ -100,7 +102,7 @@ constexpr std::int64_t alignment_elems(std::span<const PlanTensor> tensors, cons
         satisfy(tensor.spec.dtype, tensor.spec.name);
     for (DType dtype : all_dtypes)
         if (options.planes.contains(dtype))
-            satisfy(dtype, "plane");
+            satisfy(dtype, "");
     return result == 0 ? options.alignment_bytes : result; // no dtype at all: any plane will do
 }
 
@@ -215,19 +217,18 @@ constexpr Arranged arrange(const PlanInput& input, const Policy& policy) {
             found};
 }
 
-/// What a policy may look at: everything but the names.
-constexpr bool same_input(std::span<const PlanTensor> a, std::span<const PlanTensor> b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const PlanTensor& x, const PlanTensor& y) {
-        return x.spec.shape == y.spec.shape && x.spec.block == y.spec.block && x.spec.dtype == y.spec.dtype;
-    });
+/// Everything that a policy may look at: all but the names.
+inline bool same_tensors(const GroupSpec& a, const GroupSpec& b) {
+    return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
+                      [](const TensorSpec& x, const TensorSpec& y) {
+                          return x.shape == y.shape && x.block == y.block && x.dtype == y.dtype;
+                      });
 }
 
-constexpr std::uint64_t hash_input(std::span<const PlanTensor> tensors) {
+inline std::uint64_t hash_tensors(const GroupSpec& group) {
     Hash hash;
-    for (const PlanTensor& tensor : tensors) {
-        hash.add(tensor.elements());
-        hash.add(tensor.cuts.step);
-    }
+    for (const TensorSpec& tensor : group.tensors)
+        hash.add(tensor.shape.elements());
     return hash.value();
 }
 
@@ -255,42 +256,47 @@ template <planner_policy Policy = policy::Exact>
 ModelPlan make_plan(const ModelSpec& model, std::int64_t num_devices, const Policy& policy = {},
                     const PlanOptions& options = {}) {
     detail::check_num_devices(num_devices);
-    struct Known {
-        std::vector<PlanTensor> tensors;
-        std::int64_t alignment_elems;
-        detail::Arranged arranged;
-    };
-    std::unordered_multimap<std::uint64_t, Known> known;
+    std::unordered_multimap<std::uint64_t, std::size_t>
+        planned; // tensors but for names -> group that has them
     ModelPlan result{model.name, {}};
     result.groups.reserve(model.groups.size());
-    for (const GroupSpec& group : model.groups) {
+    for (std::size_t g = 0; g < model.groups.size(); ++g) {
+        const GroupSpec& group = model.groups[g];
         check_names(group);
-        std::vector<PlanTensor> tensors = detail::plan_tensors(group.tensors);
-        const std::uint64_t key = detail::hash_input(tensors);
-        auto [found, end] = known.equal_range(key);
-        while (found != end && !detail::same_input(found->second.tensors, tensors))
+        const std::uint64_t key = detail::hash_tensors(group);
+        auto [found, end] = planned.equal_range(key);
+        while (found != end && !detail::same_tensors(model.groups[found->second], group))
             ++found;
-        if (found == end) {
+        Plan plan;
+        plan.name = group.name;
+        plan.policy = std::string(std::string_view(Policy::name));
+        plan.num_devices = num_devices;
+        plan.alignment_bytes = options.alignment_bytes;
+        plan.tensors.reserve(group.tensors.size());
+        if (found != end) {
+            const Plan& same = result.groups[found->second];
+            plan.alignment_elems = same.alignment_elems;
+            plan.segments = same.segments;
+            plan.violations = same.violations;
+            for (std::size_t i = 0; i < group.tensors.size(); ++i)
+                plan.tensors.push_back({group.tensors[i], same.tensors[i].cuts, 0, same.tensors[i].offset});
+        } else {
             try {
+                const std::vector<PlanTensor> tensors = detail::plan_tensors(group.tensors);
                 const PlanInput input{tensors, num_devices, detail::alignment_elems(tensors, options)};
-                found =
-                    known.emplace(key, Known{tensors, input.alignment_elems, detail::arrange(input, policy)});
+                const detail::Arranged arranged = detail::arrange(input, policy);
+                plan.alignment_elems = input.alignment_elems;
+                plan.segments = {arranged.segment};
+                plan.violations = arranged.violations;
+                for (std::size_t i = 0; i < tensors.size(); ++i)
+                    plan.tensors.push_back({group.tensors[i], tensors[i].cuts, 0, arranged.offsets[i]});
+            } catch (const SpecError& error) {
+                throw SpecError(concat("group '", group.name, "': ", error.what()));
             } catch (const PlanError& error) {
                 throw PlanError(concat("group '", group.name, "': ", error.what()));
             }
+            planned.emplace(key, g);
         }
-        const Known& shared = found->second;
-        Plan plan{group.name,
-                  std::string(std::string_view(Policy::name)),
-                  num_devices,
-                  options.alignment_bytes,
-                  shared.alignment_elems,
-                  {shared.arranged.segment},
-                  {},
-                  shared.arranged.violations};
-        plan.tensors.reserve(tensors.size());
-        for (std::size_t i = 0; i < tensors.size(); ++i)
-            plan.tensors.push_back({group.tensors[i], tensors[i].cuts, 0, shared.arranged.offsets[i]});
         result.groups.push_back(std::move(plan));
     }
     return result;

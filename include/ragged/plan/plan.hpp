@@ -189,8 +189,10 @@ constexpr std::uint64_t fingerprint(const Plan& plan) {
     hash.add(plan.num_devices);
     hash.add(plan.alignment_bytes);
     hash.add(plan.alignment_elems);
+    hash.add(static_cast<std::int64_t>(plan.segments.size()));
     for (const Segment& segment : plan.segments)
         hash.add(segment.shard_elems);
+    hash.add(static_cast<std::int64_t>(plan.tensors.size()));
     for (const PlacedTensor& tensor : plan.tensors) {
         hash.add(tensor.spec.name);
         hash.add(tensor.spec.shape);

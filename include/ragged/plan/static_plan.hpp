@@ -30,11 +30,13 @@ template <const auto& Layer>
 struct StaticPlan {
     static constexpr std::size_t num_tensors = Layer.tensors.size();
 
+    std::string_view policy;
     std::int64_t num_devices;
     std::int64_t alignment_bytes;
     std::int64_t alignment_elems;
     std::array<Segment, 1> segments;
     std::array<std::int64_t, num_tensors> offsets;
+    Violations violations;
 
     constexpr std::int64_t elements() const { return segments[0].elements; }
     constexpr std::int64_t padded_elements() const { return num_devices * segments[0].shard_elems; }
@@ -59,10 +61,11 @@ struct StaticPlan {
     Plan plan(std::string name) const {
         Plan result;
         result.name = std::move(name);
-        result.policy = policy::Exact::name;
+        result.policy = policy;
         result.num_devices = num_devices;
         result.alignment_bytes = alignment_bytes;
         result.alignment_elems = alignment_elems;
+        result.violations = violations;
         result.segments.assign(segments.begin(), segments.end());
         for (std::size_t i = 0; i < num_tensors; ++i) {
             const Tensor& tensor = Layer.tensors[i];
@@ -96,8 +99,8 @@ consteval auto plan(std::int64_t num_devices, const Policy& policy = {}, const P
     const std::vector<PlanTensor> tensors = detail::plan_tensors(Layer.tensors);
     const PlanInput input{tensors, num_devices, detail::alignment_elems(tensors, options)};
     const detail::Arranged arranged = detail::arrange(input, policy);
-    StaticPlan<Layer> result{
-        num_devices, options.alignment_bytes, input.alignment_elems, {arranged.segment}, {}};
+    StaticPlan<Layer> result{Policy::name,       num_devices, options.alignment_bytes, input.alignment_elems,
+                             {arranged.segment}, {},          arranged.violations};
     std::copy(arranged.offsets.begin(), arranged.offsets.end(), result.offsets.begin());
     return result;
 }

@@ -75,6 +75,8 @@ class InventoryReader {
             if (!line.empty() && line.front() != '#')
                 lines_.push_back({number, line});
         }
+        if (input.bad())
+            throw SpecError(concat(source_, ": reading stopped in the middle"));
     }
 
     ModelSpec read(std::string model) {
@@ -126,11 +128,18 @@ class InventoryReader {
         } catch (const SpecError& error) {
             fail(line, error.what());
         }
-        if (last < first || last - first >= max_repeats)
-            fail(line, concat("repeat from ", first, " to ", last, " is not in order, or above ", max_repeats,
-                              " times"));
+        if (last < first)
+            fail(line, concat("repeat from ", first, " to ", last, " is not in order"));
+        if (last - first >= max_repeats - num_repeats_)
+            fail(line, concat("more than ", max_repeats, " repeats in all"));
+        if (variables.size() == max_depth)
+            fail(line, concat("more than ", max_depth, " repeats in one another"));
+        for (const auto& [outer, unused] : variables)
+            if (outer == words[1])
+                fail(line, concat("'", outer, "' repeats already"));
         std::size_t end = at + 1;
         for (std::int64_t value = first; value <= last; ++value) {
+            ++num_repeats_;
             variables.emplace_back(words[1], value);
             end = read_block(at + 1, variables);
             variables.pop_back();
@@ -169,11 +178,13 @@ class InventoryReader {
             text.replace(at, from.size(), to);
     }
 
+    static constexpr std::size_t max_depth = 8;
     static constexpr std::int64_t max_repeats = 1'000'000;
 
     std::string source_;
     std::vector<Line> lines_;
     std::size_t read_until_ = 0;
+    std::int64_t num_repeats_ = 0;
     ModelSpec model_;
     std::unordered_set<std::string> names_; // of the group being read
 };

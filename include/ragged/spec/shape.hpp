@@ -5,6 +5,7 @@
 // questions, so everything that takes a shape takes either.
 #pragma once
 
+#include <algorithm> // std::max
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -33,8 +34,13 @@ class Shape {
             throw SpecError(concat("a shape has at most ", max_rank, " extents"));
         if (extent < 0)
             throw SpecError(concat("extent ", extent, " is negative"));
+        // Zeros do not hide an overflow: products of inner extents are taken too.
+        std::int64_t product = std::max<std::int64_t>(extent, 1);
+        for (int dim = 0; dim < rank_; ++dim)
+            product = checked_mul<SpecError>(product, std::max<std::int64_t>(extents_[dim], 1),
+                                             "elements of a shape");
+        elements_ *= extent;
         extents_[rank_++] = extent;
-        elements_ = checked_mul<SpecError>(elements_, extent, "elements of a shape");
     }
 
     RAGGED_HOST_DEVICE constexpr int rank() const { return rank_; }
@@ -54,6 +60,7 @@ template <std::int64_t... Extents>
 class StaticShape {
     static_assert(sizeof...(Extents) <= max_rank, "ragged: a shape has at most 8 extents");
     static_assert(((Extents >= 0) && ...), "ragged: an extent is negative");
+    static_assert(Shape{Extents...}.rank() == sizeof...(Extents), "ragged: the elements do not fit 64 bits");
 
   public:
     RAGGED_HOST_DEVICE static constexpr int rank() { return static_cast<int>(sizeof...(Extents)); }

@@ -132,6 +132,7 @@ constexpr void check_block(const BasicTensorSpec<Name>& tensor) {
 /// @throws SpecError naming the group and the tensor
 inline void check_names(const GroupSpec& group) {
     std::unordered_set<std::string_view> seen;
+    seen.reserve(group.tensors.size());
     for (const TensorSpec& tensor : group.tensors)
         if (!seen.insert(tensor.name).second)
             throw SpecError(concat("group '", group.name, "': duplicate tensor '", tensor.name, "'"));

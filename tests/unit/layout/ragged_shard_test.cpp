@@ -163,3 +163,9 @@ TEST_CASE("in constant expressions") {
     static_assert(RaggedShard::from_offsets(ten, std::array<std::int64_t, 2>{0, 3}).owner(3) == 1);
     static_assert(RaggedShard::on_rank(ten, 4, 2).size(2) == 10);
 }
+
+TEST_CASE("counts for no rank") {
+    CHECK_THROWS_AS(
+        ragged::RaggedShard::from_counts(ragged::CutPattern{0, 1, 1}, std::vector<std::int64_t>{}),
+        ragged::PlanError);
+}

@@ -106,9 +106,10 @@ TEST_CASE("the alignment is a power of two and holds every element") {
                          ragged::PlanError);
     CHECK_THROWS_AS(aligned(-128), ragged::PlanError);
     CHECK_NOTHROW(aligned(1));
-    CHECK_THROWS_WITH_AS(make_plan(one("g", {4}, DType::f32), 4, {}, {.alignment_bytes = 2}),
-                         "group 'g': t: alignment of 2 bytes is not a multiple of the 4-byte elements of f32",
-                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(
+        make_plan(one("g", {4}, DType::f32), 4, {}, {.alignment_bytes = 2}),
+        "group 'g': tensor 't': alignment of 2 bytes is not a multiple of the 4-byte elements of f32",
+        ragged::PlanError);
     CHECK_NOTHROW(make_plan(one("g", {4}, DType::f32), 4, {}, {.alignment_bytes = 4}));
     CHECK_THROWS_WITH_AS(
         make_plan(one("g", {4}, DType::u8), 4, {}, {.alignment_bytes = 4, .planes = {DType::f64}}),
@@ -148,7 +149,8 @@ TEST_CASE("names and blocks are checked before planning") {
     const GroupSpec twice{"layers.3", {{"a", {1}}, {"a", {2}}}};
     CHECK_THROWS_WITH_AS(make_plan(twice, 2), "group 'layers.3': duplicate tensor 'a'", ragged::SpecError);
     const GroupSpec wide{"g", {{"w1", {4, 4}, ragged::tile({4, 5})}}};
-    CHECK_THROWS_WITH_AS(make_plan(wide, 2), "tensor 'w1': block:4x5 is larger than shape 4x4 in dimension 1",
+    CHECK_THROWS_WITH_AS(make_plan(wide, 2),
+                         "group 'g': tensor 'w1': block:4x5 is larger than shape 4x4 in dimension 1",
                          ragged::SpecError);
 }
 

@@ -247,3 +247,14 @@ TEST_CASE("violations: any of the three") {
     static_assert(ragged::Violations{1, 0, 0}.any() && ragged::Violations{0, 1, 0}.any() &&
                   ragged::Violations{0, 0, 1}.any());
 }
+
+TEST_CASE("segments and tensors are not run together in the fingerprint") {
+    Plan a, b;
+    b.segments = {{7, 0, 0, -1}};
+    b.tensors = {{{"abcdefgh", {4}, ragged::elements(1), ragged::DType::bf16}, {}, 0, 0}};
+    for (std::int64_t s : {std::int64_t{7}, std::int64_t{8}, std::int64_t{0x6867666564636261},
+                           std::int64_t{1}, std::int64_t{4}, std::int64_t{0}, std::int64_t{1},
+                           std::int64_t{1}, std::int64_t{2}, std::int64_t{0}, std::int64_t{0}})
+        a.segments.push_back({s, 0, 0, -1});
+    CHECK(ragged::fingerprint(a) != ragged::fingerprint(b));
+}

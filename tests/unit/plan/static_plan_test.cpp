@@ -118,3 +118,15 @@ TEST_CASE("equal to make_plan for every number of devices and option tried") {
     check_equal<odd>(ragged::plan<odd>(5, search), 5, search);
     check_equal<odd>(ragged::plan<odd>(3, ragged::policy::Concatenate{}), 3, ragged::policy::Concatenate{});
 }
+
+TEST_CASE("a constant plan of a comparison layout keeps its violations, so that buffers refuse it") {
+    static constexpr ragged::Group layer{ragged::Tensor{"w", {6, 10}, ragged::rows(1), ragged::DType::u8},
+                                         ragged::Tensor{"b", {9}, {}, ragged::DType::u8}};
+    constexpr ragged::PlanOptions options{.alignment_bytes = 1};
+    const ragged::Plan expected =
+        ragged::make_plan(layer.spec("g"), 4, ragged::policy::FlatElements{}, options);
+    const ragged::Plan found = ragged::plan<layer>(4, ragged::policy::FlatElements{}, options).plan("g");
+    CHECK(expected.violations.any());
+    CHECK(found.violations == expected.violations);
+    CHECK(found.policy == expected.policy);
+}

@@ -42,7 +42,7 @@ TEST_CASE("all shapes up to rank 4 and extent 4: elements, strides and text by d
         for (const std::int64_t extent : extents) {
             shape.push_back(extent);
             elements *= extent;
-            text += (text.empty() ? "" : "x") + std::to_string(extent);
+            text += ragged::concat(text.empty() ? "" : "x", extent);
         }
         REQUIRE(shape.rank() == static_cast<int>(extents.size()));
         REQUIRE(shape.elements() == elements);
@@ -116,4 +116,26 @@ TEST_CASE("static shapes are empty, and answer as dynamic ones do") {
     check_alike<2, 0, 5>();
     check_alike<2, 3, 4, 5>();
     check_alike<1, 2, 1, 2, 1, 2, 1, 2>();
+}
+
+TEST_CASE("the order of extents does not decide whether a shape is accepted") {
+    bool a = true, b = true;
+    try {
+        ragged::Shape{std::int64_t{1} << 40, std::int64_t{1} << 40, 0};
+    } catch (const ragged::SpecError&) {
+        a = false;
+    }
+    try {
+        ragged::Shape{0, std::int64_t{1} << 40, std::int64_t{1} << 40};
+    } catch (const ragged::SpecError&) {
+        b = false;
+    }
+    CHECK(a == b);
+}
+
+TEST_CASE("a refused extent leaves the shape as it was") {
+    ragged::Shape s{ragged::max_count};
+    const ragged::Shape before = s;
+    CHECK_THROWS_AS(s.push_back(2), ragged::SpecError);
+    CHECK(s == before);
 }
