@@ -1,4 +1,4 @@
-// expect: is not a constant expression
+// expect: is not a constant expression|must be initialized by a constant expression
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 #include <ragged/ragged.hpp>
@@ -9,8 +9,8 @@ namespace state = ragged::state;
 template <class State>
 using Buffer = ragged::DBuffer<float, Line, State>;
 
-constexpr auto large = ragged::Group{ragged::Tensor{"wq", {64, 64}, ragged::tile({65, 32})}};
-constexpr auto small = ragged::Group{ragged::Tensor{"wq", {64, 64}, ragged::tile({64, 32})}};
+[[maybe_unused]] constexpr auto large = ragged::Group{ragged::Tensor{"wq", {64, 64}, ragged::tile({65, 32})}};
+[[maybe_unused]] constexpr auto small = ragged::Group{ragged::Tensor{"wq", {64, 64}, ragged::tile({64, 32})}};
 
 void use() {
 #ifdef RAGGED_MUST_FAIL

@@ -1,4 +1,4 @@
-// expect: use of deleted function
+// expect: use of deleted function|call to deleted constructor
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 #include <ragged/ragged.hpp>

@@ -113,13 +113,15 @@ TEST_CASE("bf16 sums are accumulated in fp32 and rounded once") {
 
 TEST_CASE("an injected fault is an error on every rank that names rank and operation, in every collective") {
     for (int ranks : {2, 3, 5})
-        for (const auto& [operation, call] : collectives())
+        for (const auto& named : collectives())
             for (std::int64_t k : {0, 1}) {
                 std::atomic<int> failed = 0;
-                CAPTURE(operation);
+                const std::string& name = named.first;
+                const Collective& collective = named.second;
+                CAPTURE(name);
                 CHECK_NOTHROW(ragged::run_ranks(
                     ranks,
-                    [&, &name = operation, &collective = call](LocalCommunicator c) {
+                    [&](LocalCommunicator c) {
                         try {
                             collective(c);
                             expect(k == 1, "the first call fails");
@@ -140,12 +142,14 @@ TEST_CASE("an injected fault is an error on every rank that names rank and opera
 }
 
 TEST_CASE("a rank that does not come is an error on all others that names it, in every collective") {
-    for (const auto& [operation, call] : collectives()) {
+    for (const auto& named : collectives()) {
         std::atomic<int> failed = 0;
-        CAPTURE(operation);
+        const std::string& name = named.first;
+        const Collective& collective = named.second;
+        CAPTURE(name);
         CHECK_NOTHROW(ragged::run_ranks(
             4,
-            [&, &name = operation, &collective = call](LocalCommunicator c) {
+            [&](LocalCommunicator c) {
                 if (c.rank() == 2)
                     return;
                 try {

@@ -60,7 +60,7 @@ struct NoName {
     ragged::Arrangement operator()(const ragged::PlanInput&) const { return {}; }
 };
 struct WrongResult {
-    static constexpr std::string_view name = "wrong";
+    [[maybe_unused]] static constexpr std::string_view name = "wrong";
     int operator()(const ragged::PlanInput&) const { return 0; }
 };
 static_assert(ragged::planner_policy<ragged::policy::Exact>);
