@@ -20,21 +20,26 @@ target_compile_options(ragged_development INTERFACE
 
 # Examples and benches show what the machine can do, so they use its vector units; tests stay portable.
 set(RAGGED_HOST_ARCH "" CACHE STRING
-    "-march of our tests, examples and benches; empty: x86-64-v3 for the last two where it runs here")
+    "-march of our tests, examples and benches; empty: the best of x86-64-v4 and -v3 that runs here, for the last two")
 add_library(ragged_host_arch INTERFACE)
 if(RAGGED_HOST_ARCH)
     target_compile_options(ragged_development INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-march=${RAGGED_HOST_ARCH}>)
 else()
     include(CheckCXXSourceRuns)
-    set(CMAKE_REQUIRED_FLAGS -march=x86-64-v3)
-    check_cxx_source_runs([[
-        int main() {
-            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                   __builtin_cpu_supports("bmi2") ? 0 : 1;
-        }]] RAGGED_RUNS_X86_64_V3)
-    unset(CMAKE_REQUIRED_FLAGS)
-    if(RAGGED_RUNS_X86_64_V3)
-        target_compile_options(ragged_host_arch INTERFACE -march=x86-64-v3)
-    endif()
+    foreach(level v4 v3)
+        set(features "avx2;fma;bmi2")
+        if(level STREQUAL v4)
+            list(APPEND features avx512f avx512bw avx512vl avx512dq)
+        endif()
+        list(TRANSFORM features REPLACE "(.+)" "__builtin_cpu_supports(\"\\1\")")
+        list(JOIN features " && " supported)
+        set(CMAKE_REQUIRED_FLAGS -march=x86-64-${level})
+        check_cxx_source_runs("int main() { return ${supported} ? 0 : 1; }" RAGGED_RUNS_X86_64_${level})
+        unset(CMAKE_REQUIRED_FLAGS)
+        if(RAGGED_RUNS_X86_64_${level})
+            target_compile_options(ragged_host_arch INTERFACE -march=x86-64-${level})
+            break()
+        endif()
+    endforeach()
 endif()

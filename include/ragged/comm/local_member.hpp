@@ -37,11 +37,9 @@ class LocalMember {
     void all_gather(T* base, std::int64_t count) const {
         const Meeting meeting(
             *this, {.operation = "all_gather", .dtype = dtype_of<T>, .count = count, .data = base});
-        // Each rank starts at its neighbour, so that not all read from the same one.
-        for (int step = 1; step < size(); ++step) {
-            const int peer = (rank_ + step) % size();
-            pull(base + peer * count, data_of<T>(peer) + peer * count, count, peer);
-        }
+        for (int peer = 0; peer < size(); ++peer)
+            if (peer != rank_)
+                pull(base + peer * count, data_of<T>(peer) + peer * count, count, peer);
     }
 
     template <class T>
@@ -236,6 +234,7 @@ class LocalMember {
             const std::int64_t length = std::min(chunk, count - done);
             for (int peer = 0; peer < size(); ++peer) {
                 const T* from = data_of<T>(peer) + offset + done;
+                prefetch_ahead(from, static_cast<std::size_t>(length) * sizeof(T));
                 if (peer == 0)
                     for (std::int64_t i = 0; i < length; ++i)
                         sums[i] = static_cast<Sum>(from[i]);
