@@ -18,13 +18,16 @@ class OutputFile {
   public:
     /// @throws ragged::Error when the place cannot be written
     explicit OutputFile(const std::string& path)
-        : path_(path)
-        , direct_(std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
-        , written_(direct_ ? path : path + ".part") {
+        : path_(target(path))
+        , direct_(std::filesystem::exists(path_) && !std::filesystem::is_regular_file(path_))
+        , written_(direct_ ? path_ : path_ + ".part") {
+        if (!direct_ && std::filesystem::exists(written_)) // another output of this run, or of another one
+            throw ragged::Error(
+                ragged::concat(path_, ": ", written_, " is in the way; is it written twice?"));
         stream_.open(written_, std::ios::binary | std::ios::trunc);
         // a file that may not be written must not be replaced either
         const bool may_replace =
-            direct_ || !std::filesystem::exists(path) || std::ofstream(path, std::ios::app).good();
+            direct_ || !std::filesystem::exists(path_) || std::ofstream(path_, std::ios::app).good();
         if (!stream_ || !may_replace) {
             remove();
             throw ragged::Error(ragged::concat(path, ": cannot be written"));
@@ -55,6 +58,13 @@ class OutputFile {
     }
 
   private:
+    /// What a link points to, so that the link stays.
+    static std::string target(const std::string& path) {
+        std::error_code none;
+        const auto resolved = std::filesystem::weakly_canonical(path, none);
+        return none ? path : resolved.string();
+    }
+
     void remove() noexcept {
         std::error_code ignored;
         if (!direct_ && !published_)

@@ -195,6 +195,16 @@ def bad_input():
                 other = os.path.join(folder, "other.svg")
                 result = run(good, "--devices", 2, "--svg", other, stdout=full)
                 assert result.returncode == 2 and not os.path.exists(other)
+        both = os.path.join(folder, "both")
+        refused("both|written twice", ..., "--devices", 2, "--json", both, "--svg", both)
+        # a link to a file stays a link
+        os.mkdir(os.path.join(folder, "sub"))
+        link, real = os.path.join(folder, "link"), os.path.join(folder, "sub", "real")
+        open(real, "w").write("old")
+        os.symlink(real, link)
+        assert run(good, "--devices", 2, "--json", link).returncode == 0
+        assert os.path.islink(link) and json.load(open(real))["devices"] == 2
+        os.remove(link), os.remove(real), os.rmdir(os.path.join(folder, "sub"))
         # one output that cannot be written leaves the other unwritten and an old file as it was
         old = os.path.join(folder, "old.json")
         open(old, "w").write("old")

@@ -54,34 +54,40 @@ struct Exact {
   private:
     static constexpr int num_sorts = 6;
     static constexpr int num_moves = 64;
+    static constexpr std::size_t max_suspects = 16;
 
-    /// The tensor that forces S: of all kinds of tensors, the one without whose blocks S would be smallest in
-    /// the same order. Where no single kind decides, the tensor that ruled out the last smaller S. -1 when S
-    /// is the fair share.
+    /// The tensor that forces S: of the kinds of tensors with the largest granularities, the one without
+    /// whose blocks S would be smallest in the same order. Where no single kind decides, the tensor that
+    /// ruled out the last smaller S. -1 when S is the fair share.
     static constexpr std::int64_t to_blame(const std::vector<detail::Item>& items,
                                            const detail::Candidate& best, const PlanInput& input) {
         const std::int64_t fair =
             round_up(ceil_div(input.elements(), input.num_devices), input.alignment_elems);
         if (best.shard_elems == fair)
             return -1;
+        std::vector<detail::Item> suspects = items;
+        std::sort(suspects.begin(), suspects.end(), [](const detail::Item& a, const detail::Item& b) {
+            if (a.granularity != b.granularity)
+                return a.granularity > b.granularity;
+            return a.elements != b.elements ? a.elements > b.elements : a.tensor < b.tensor;
+        });
+        const auto alike = [](const detail::Item& a, const detail::Item& b) {
+            return a.elements == b.elements && a.granularity == b.granularity;
+        };
+        suspects.erase(std::unique(suspects.begin(), suspects.end(), alike), suspects.end());
         detail::Candidate without = best;
-        for (std::size_t i = 0; i < items.size(); ++i) {
-            const auto alike = [&](const detail::Item& other) {
-                return other.elements == items[i].elements && other.granularity == items[i].granularity;
-            };
-            const auto first =
-                static_cast<std::size_t>(std::find_if(items.begin(), items.end(), alike) - items.begin());
-            if (first != i || items[i].granularity == 1)
-                continue;
+        for (std::size_t i = 0; i < std::min<std::size_t>(suspects.size(), max_suspects); ++i) {
+            if (suspects[i].granularity == 1)
+                break;
             std::vector<detail::Item> relaxed = items;
             for (detail::Item& item : relaxed)
-                if (alike(item))
+                if (alike(item, suspects[i]))
                     item.granularity = 1, item.head_step = input.alignment_elems;
             const detail::AloneBound alone(relaxed, input.alignment_elems);
             const auto found = detail::FixedOrder(relaxed, alone, input)
                                    .smallest(alone.next({fair, -1}), without.shard_elems);
             if (found.shard_elems < without.shard_elems)
-                without = {found.shard_elems, items[i].tensor};
+                without = {found.shard_elems, suspects[i].tensor};
         }
         return without.set_by;
     }
