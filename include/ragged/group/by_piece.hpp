@@ -53,11 +53,11 @@ void for_each_run(const PieceEntry& entry, const BlockGrid& grid, Run run) {
         return run(std::int64_t{0}, std::int64_t{0}, entry.elements);
     const std::int64_t row = grid.shape()[last], width = grid.block()[last];
     for (std::int64_t done = 0; done < entry.elements;) {
-        const std::int64_t position = entry.first + done, column = position % row;
-        const std::int64_t row_end = std::min(entry.elements, done + row - column);
-        std::int64_t block = grid.block_of(position) - entry.first_block;
-        for (std::int64_t next = width - column % width; done < row_end; next = width, ++block) {
-            const std::int64_t length = std::min(next, row_end - done);
+        const std::int64_t position = entry.first + done;
+        const std::int64_t row_end = std::min(entry.elements, done + row - position % row);
+        // a piece starts on a legal cut, so every block of the row starts here or further on
+        for (std::int64_t block = grid.block_of(position) - entry.first_block; done < row_end; ++block) {
+            const std::int64_t length = std::min(width, row_end - done);
             run(block, done, length);
             done += length;
         }

@@ -142,7 +142,7 @@ constexpr Piece piece_of(const Plan& plan, const PlacedTensor& tensor, std::int6
     const std::int64_t region = rank * shard;
     const std::int64_t first = std::clamp<std::int64_t>(region - tensor.offset, 0, tensor.elements());
     const std::int64_t last = std::clamp<std::int64_t>(region + shard - tensor.offset, 0, tensor.elements());
-    return {first, last - first, std::clamp<std::int64_t>(tensor.offset + first - region, 0, shard)};
+    return {first, last - first, std::clamp<std::int64_t>(tensor.offset - region, 0, shard)};
 }
 
 /// The pieces of a tensor on all ranks, as a layout.
