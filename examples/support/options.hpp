@@ -20,6 +20,14 @@ class UsageError : public ragged::Error {
     using Error::Error;
 };
 
+/// A message on one line, whatever names and arguments it quotes.
+inline std::string one_line(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20)
+            c = '?';
+    return text;
+}
+
 struct Option {
     std::string_view name;
     bool takes_value = true;
@@ -49,7 +57,8 @@ class Options {
                     ragged::concat("unknown option '", argument, "', --help lists the known ones"));
             if (!option->repeats && has(argument))
                 throw UsageError(ragged::concat(argument, " is given twice"));
-            if (option->takes_value && i + 1 == count)
+            if (option->takes_value &&
+                (i + 1 == count || std::string_view(arguments[i + 1]).starts_with("--")))
                 throw UsageError(ragged::concat(argument, " needs a value"));
             given_.emplace_back(argument, option->takes_value ? arguments[++i] : "");
         }

@@ -5,6 +5,9 @@
 // name at the end. Targets that are no regular files (a device, a pipe) are written directly.
 #pragma once
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,24 +17,43 @@
 
 namespace support {
 
+/// Whether two paths lead to one regular file, or will when it is made.
+inline bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code error;
+    if (std::filesystem::exists(a, error) && std::filesystem::exists(b, error))
+        return std::filesystem::is_regular_file(a, error) && std::filesystem::equivalent(a, b, error);
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(a, error), error) ==
+           std::filesystem::weakly_canonical(std::filesystem::absolute(b, error), error);
+}
+
+/// Whether a path is standard output by another name, a file or a pipe that both would write to.
+inline bool is_standard_output(const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::equivalent(path, "/dev/stdout", error) &&
+           !std::filesystem::is_character_file(path, error);
+}
+
 class OutputFile {
   public:
-    /// @throws ragged::Error when the place cannot be written
+    /// Nothing that exists is touched before finish(). @throws ragged::Error when the place cannot be written
     explicit OutputFile(const std::string& path)
-        : path_(target(path))
-        , direct_(std::filesystem::exists(path_) && !std::filesystem::is_regular_file(path_))
-        , written_(direct_ ? path_ : path_ + ".part") {
-        if (!direct_ && std::filesystem::exists(written_)) // another output of this run, or of another one
-            throw ragged::Error(
-                ragged::concat(path_, ": ", written_, " is in the way; is it written twice?"));
-        stream_.open(written_, std::ios::binary | std::ios::trunc);
-        // a file that may not be written must not be replaced either
-        const bool may_replace =
-            direct_ || !std::filesystem::exists(path_) || std::ofstream(path_, std::ios::app).good();
-        if (!stream_ || !may_replace) {
-            remove();
-            throw ragged::Error(ragged::concat(path, ": cannot be written"));
+        : path_(path)
+        , target_(path) {
+        std::error_code error;
+        if (std::filesystem::exists(target_, error)) {
+            target_ = std::filesystem::canonical(target_, error); // a link stays a link
+            direct_ = !std::filesystem::is_regular_file(target_, error);
+            if (std::filesystem::is_directory(target_, error))
+                errno = EISDIR, fail();
+            // a file that may not be written must not be replaced either
+            if (!direct_ && !std::ofstream(target_, std::ios::app))
+                fail();
         }
+        if (!direct_)
+            make_part();
+        stream_.open(direct_ ? target_ : part_, std::ios::binary);
+        if (!stream_)
+            fail();
     }
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
@@ -43,7 +65,7 @@ class OutputFile {
     void finish() {
         stream_.close();
         if (!stream_)
-            throw ragged::Error(ragged::concat(path_, ": cannot be written"));
+            fail();
     }
 
     /// Give the finished file its name. @throws ragged::Error naming the path
@@ -51,31 +73,50 @@ class OutputFile {
         if (direct_)
             return;
         std::error_code error;
-        std::filesystem::rename(written_, path_, error);
+        std::filesystem::rename(part_, target_, error);
         if (error)
-            throw ragged::Error(ragged::concat(path_, ": ", error.message()));
-        published_ = true;
+            throw ragged::Error(ragged::concat("'", path_, "': cannot be written: ", error.message()));
+        part_.clear();
     }
 
   private:
-    /// What a link points to, so that the link stays.
-    static std::string target(const std::string& path) {
-        std::error_code none;
-        const auto resolved = std::filesystem::weakly_canonical(path, none);
-        return none ? path : resolved.string();
+    [[noreturn]] void fail() {
+        const std::string why = std::strerror(errno);
+        remove();
+        throw ragged::Error(ragged::concat("'", path_, "': cannot be written: ", why));
+    }
+
+    /// A new file beside the target under a name that nobody has.
+    void make_part() {
+        const std::filesystem::path folder = target_.parent_path();
+        if (target_.filename().empty())
+            errno = ENOENT, fail();
+        for (int number = 0;; ++number) {
+            part_ = folder / ragged::concat(".ragged-", number, ".part");
+            if (std::FILE* file = std::fopen(part_.c_str(), "wx")) {
+                std::fclose(file);
+                return;
+            }
+            if (errno != EEXIST || number == max_parts) {
+                part_.clear();
+                fail();
+            }
+        }
     }
 
     void remove() noexcept {
         std::error_code ignored;
-        if (!direct_ && !published_)
-            std::filesystem::remove(written_, ignored);
+        if (!part_.empty())
+            std::filesystem::remove(part_, ignored);
     }
 
-    std::string path_;
-    bool direct_;
-    std::string written_;
+    static constexpr int max_parts = 1000;
+
+    std::string path_;             // as the user wrote it
+    std::filesystem::path target_; // links followed
+    std::filesystem::path part_;   // empty when there is none
+    bool direct_ = false;
     std::ofstream stream_;
-    bool published_ = false;
 };
 
 /// Flush standard output. @throws ragged::Error when it took not all

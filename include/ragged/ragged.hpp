@@ -61,3 +61,4 @@
 #include <ragged/report/plan_json.hpp>
 #include <ragged/report/plan_svg.hpp>
 #include <ragged/report/plan_table.hpp>
+#include <ragged/report/utf8.hpp>

@@ -102,10 +102,13 @@ def options():
     assert steps["model.embed_tokens.weight"] == 8
     assert steps["model.layers.0.self_attn.q_proj.weight"] == 16 * 192
     assert steps["model.layers.0.input_layernorm.weight"] == 192
-    one = json.loads(run(tiny, "--devices", 8, "--group", "layers.1", "--json", "-").stdout)
+    one = json.loads(run(tiny, "--devices", 8, "--group", "layers.1", "--granularity", "whole@*embed*", "--json",
+                         "-").stdout)
     assert [g["name"] for g in one["groups"]] == ["layers.1"]
     table = run(tiny, "--devices", 8, "--explain")
     assert table.returncode == 0 and "layers.0 .. layers.3 (4)" in table.stdout and "FSDP2" in table.stdout
+    wide = run(os.path.join(MODELS, "deepseek-v3-671b.tsv"), "--devices", 64, "--explain").stdout
+    assert max(map(len, wide.split("\n"))) <= 112
     assert run("--help").returncode == 0
     with tempfile.TemporaryDirectory() as folder:
         svg, out = os.path.join(folder, "plan.svg"), os.path.join(folder, "plan.json")
@@ -182,6 +185,15 @@ def bad_input():
         refused("unknown option '--frobnicate'", ..., "--devices", 2, "--frobnicate")
         refused("--devices is given twice", ..., "--devices", 2, "--devices", 3)
         refused("--json needs a value", ..., "--devices", 2, "--json")
+        refused("--json needs a value", ..., "--devices", 2, "--json", "--svg", os.path.join(folder, "x.svg"))
+        refused("'4?5' is not a whole number", ..., "--devices", "4\n5")
+        refused("lists no tensor", ..., "--devices", 2, inventory=header)
+        os.remove(os.path.join(folder, "bad.tsv"))
+        refused("both name", ..., "--devices", 2, "--json", "-", "--svg", "/dev/stdout")
+        refused("'-' is none", ..., "--devices", 2, "--svg", "-")
+        refused("cannot be written", ..., "--devices", 2, "--json", "")
+        for option in ("--json", "--svg"):
+            refused("is the inventory", ..., "--devices", 2, option, os.path.join(folder, ".", "good.tsv"))
         refused("unexpected argument 'more'", ..., "more", "--devices", 2)
         for option in ("--json", "--svg"):
             refused("cannot be written", ..., "--devices", 2, option, os.path.join(folder, "no", "such", "folder"))
@@ -196,7 +208,7 @@ def bad_input():
                 result = run(good, "--devices", 2, "--svg", other, stdout=full)
                 assert result.returncode == 2 and not os.path.exists(other)
         both = os.path.join(folder, "both")
-        refused("both|written twice", ..., "--devices", 2, "--json", both, "--svg", both)
+        refused("both name", ..., "--devices", 2, "--json", both, "--svg", both)
         # a link to a file stays a link
         os.mkdir(os.path.join(folder, "sub"))
         link, real = os.path.join(folder, "link"), os.path.join(folder, "sub", "real")
@@ -205,6 +217,35 @@ def bad_input():
         assert run(good, "--devices", 2, "--json", link).returncode == 0
         assert os.path.islink(link) and json.load(open(real))["devices"] == 2
         os.remove(link), os.remove(real), os.rmdir(os.path.join(folder, "sub"))
+        # standard output by another name holds JSON only, whether it is a pipe or a file
+        if os.path.exists("/dev/stdout"):
+            assert json.loads(run(good, "--devices", 2, "--json", "/dev/stdout").stdout)["devices"] == 2
+            out = os.path.join(folder, "out")
+            for name in ("/dev/stdout", out):
+                with open(out, "w") as file:
+                    assert run(good, "--devices", 2, "--json", name, stdout=file).returncode == 0
+                assert json.load(open(out))["devices"] == 2
+            os.remove(out)
+        # a file that only looks like ours stays
+        out, part = os.path.join(folder, "out"), os.path.join(folder, "out.part")
+        open(part, "w").write("mine")
+        assert run(good, "--devices", 2, "--json", out).returncode == 0 and open(part).read() == "mine"
+        os.remove(out), os.remove(part)
+        # names of any bytes
+        odd, svg = os.path.join(folder, "odd.tsv"), os.path.join(folder, "odd.svg")
+        open(odd, "wb").write(header.encode() + b'g<&>\tm.a\xff"\\\x01\tbf16\t40x8\ng<&>\tm.\xc3\xa9\tbf16\t40x8\n')
+        result = run(odd, "--devices", 2, "--json", "-", "--svg", svg)
+        names = [t["name"] for t in json.loads(result.stdout)["groups"][0]["segments"][0]["tensors"]]
+        assert names == ['m.a\ufffd"\\\x01', "m.\u00e9"], names
+        xml.etree.ElementTree.parse(svg)
+        assert run(odd, "--devices", 2, "--explain").returncode == 0
+        os.remove(odd), os.remove(svg)
+        # a layout that does not exist for these rows is said to be so
+        primes = os.path.join(folder, "primes.tsv")
+        open(primes, "w").write(header + "".join(f"g\tw{p}\tbf16\t64x{p}\n" for p in (99991, 99989, 99971, 99961)))
+        result = run(primes, "--devices", 4, "--explain")
+        assert result.returncode == 0 and "impossible" in result.stdout
+        os.remove(primes)
         # one output that cannot be written leaves the other unwritten and an old file as it was
         old = os.path.join(folder, "old.json")
         open(old, "w").write("old")

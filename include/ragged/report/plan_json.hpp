@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <ragged/plan/make_plan.hpp>
+#include <ragged/report/utf8.hpp>
 
 namespace ragged {
 
@@ -22,26 +23,30 @@ struct PlanRun {
 
 namespace detail {
 
-/// Text between quotes. UTF-8 passes through.
+/// Text between quotes. UTF-8 passes through; a byte that is none becomes U+FFFD.
 inline std::string json_string(std::string_view text) {
     constexpr std::string_view hex = "0123456789abcdef";
     std::string result = "\"";
-    for (const char c : text) {
+    while (!text.empty()) {
+        const char c = text.front();
         const auto code = static_cast<unsigned char>(c);
+        const std::size_t length = utf8_length(text);
         if (c == '"' || c == '\\')
             result += {'\\', c};
         else if (code < 0x20)
             result += {'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15u]};
         else
-            result += c;
+            result += length == 0 ? utf8_replacement : text.substr(0, length);
+        text.remove_prefix(length == 0 ? 1 : length);
     }
     return result + '"';
 }
 
-/// The shortest text that reads back as the same double, whatever the locale.
+/// The shortest text that reads back as the same double, whatever the locale, and looks like one: 0.0.
 inline std::string json_number(double value) {
     char text[32];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+    std::string number(text, std::to_chars(text, text + sizeof text, value).ptr);
+    return number.find_first_of(".e") == std::string::npos ? number + ".0" : number;
 }
 
 inline std::string hex(std::uint64_t value) {

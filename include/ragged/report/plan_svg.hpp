@@ -19,7 +19,7 @@ namespace detail {
 
 inline std::string xml_escaped(std::string_view text) {
     std::string result;
-    for (const char c : text)
+    for (const char c : printable(text))
         switch (c) {
         case '&':
             result += "&amp;";
@@ -34,7 +34,7 @@ inline std::string xml_escaped(std::string_view text) {
             result += "&quot;";
             break;
         default:
-            result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+            result += c;
         }
     return result;
 }
@@ -53,6 +53,11 @@ class PlanDrawing {
         for (std::size_t s = 0; s < plan.segments.size(); ++s)
             segment(plan, static_cast<std::int64_t>(s));
         y_ += 26;
+    }
+
+    void note(std::string_view words) {
+        text(left, y_, 12, "#52606d", words);
+        y_ += 20;
     }
 
     void write(std::ostream& out) const {
@@ -81,20 +86,6 @@ class PlanDrawing {
         std::vector<std::size_t> kind_of; // by tensor
         std::size_t prefix = 0;           // of names: what all tensors have in common up to a dot
     };
-
-    static std::size_t common_prefix(const Plan& plan) {
-        if (plan.tensors.size() < 2)
-            return 0;
-        const std::string& first = plan.tensors.front().spec.name;
-        std::size_t common = first.size();
-        for (const PlacedTensor& tensor : plan.tensors) {
-            const std::string& other = tensor.spec.name;
-            const auto end = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
-            common = std::min(common, static_cast<std::size_t>(end.first - first.begin()));
-        }
-        const std::size_t dot = first.substr(0, common).rfind('.');
-        return dot == std::string::npos ? 0 : dot + 1;
-    }
 
     static Style style_of(const Plan& plan) {
         constexpr std::string_view palette[max_legend] = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759",
@@ -144,11 +135,12 @@ class PlanDrawing {
     void segment(const Plan& plan, std::int64_t index) {
         const Segment& segment = plan.segments[static_cast<std::size_t>(index)];
         const std::string forced =
-            segment.set_by < 0 ? "the fair share"
-                               : "set by " + plan.tensors[static_cast<std::size_t>(segment.set_by)].spec.name;
+            segment.set_by < 0
+                ? "the fair share"
+                : "set by " + shortened(plan.tensors[static_cast<std::size_t>(segment.set_by)].spec.name, 48);
         text(left, y_ + 11, 12, "#52606d",
              concat(grouped(plan.num_devices), " devices, S = ", grouped(segment.shard_elems), " elements (",
-                    shortened(forced, 48), "), padding ", percent(plan.padding_ratio())));
+                    forced, "), padding ", percent(plan.padding_ratio())));
         y_ += 22;
         const Style style = style_of(plan);
         const std::int64_t shown = std::min(plan.num_devices, max_devices);
@@ -171,7 +163,8 @@ class PlanDrawing {
              bool gap) {
         if (gap)
             y_ += 3;
-        text(left - 10, y_ + high / 2 + 4, 11, "#52606d", concat("device ", device), "text-anchor=\"end\"");
+        text(left - 10, y_ + high / 2 + 4, 11, "#52606d", concat(device < 100'000 ? "device " : "", device),
+             "text-anchor=\"end\"");
         const std::int64_t shard = plan.segments[static_cast<std::size_t>(segment)].shard_elems;
         if (shard == 0) {
             rect(left, bar_width, high, "none", "stroke=\"#9aa5b1\"");
@@ -190,10 +183,10 @@ class PlanDrawing {
             const std::string_view colour = style.kinds[style.kind_of[t]].colour;
             rect(x, std::max(wide, 0.4), high, colour);
             blocks(tensor, piece, x, scale, high);
-            const std::string name = tensor.spec.name.substr(style.prefix);
+            const std::string name = printable(tensor.spec.name.substr(style.prefix));
             const auto room = static_cast<std::size_t>(wide / 6.8);
-            if (room >=
-                std::min<std::size_t>(name.size(), 14)) // the outline keeps block lines out of the words
+            if (room >= std::min<std::size_t>(num_characters(name), 14))
+                // the outline keeps block lines out of the words
                 text(x + wide / 2, y_ + high / 2 + 3.5, 10, "#ffffff", shortened(name, room),
                      concat("text-anchor=\"middle\" font-weight=\"600\" paint-order=\"stroke\" "
                             "stroke-width=\"3\" "
@@ -260,16 +253,23 @@ inline void write_svg(std::ostream& out, const ModelPlan& model) {
     constexpr std::size_t max_panels = 8;
     detail::PlanDrawing drawing;
     std::vector<const Plan*> drawn;
+    std::size_t left_out = 0; // groups
     for (const detail::GroupRun& run : detail::group_runs(model)) {
         const Plan& plan = model.groups[run.first];
         const bool seen = std::any_of(drawn.begin(), drawn.end(), [&](const Plan* other) {
             return detail::same_arrangement(*other, plan);
         });
-        if (seen || drawn.size() == max_panels)
+        if (seen)
             continue;
+        if (drawn.size() == max_panels) {
+            left_out += run.count;
+            continue;
+        }
         drawn.push_back(&plan);
         drawing.panel(plan, concat(model.name, ": ", detail::run_name(model, run)));
     }
+    if (left_out > 0)
+        drawing.note(concat(left_out, left_out == 1 ? " more group is" : " more groups are", " not drawn"));
     drawing.write(out);
 }
 

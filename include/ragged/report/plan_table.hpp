@@ -14,6 +14,7 @@
 
 #include <ragged/plan/make_plan.hpp>
 #include <ragged/plan/policy/comparison.hpp>
+#include <ragged/report/utf8.hpp>
 
 namespace ragged {
 
@@ -46,12 +47,45 @@ inline std::string human_bytes(std::int64_t bytes) {
     return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
 }
 
-/// A name in at most `width` characters: the end, where names of one model differ.
-inline std::string shortened(std::string_view name, std::size_t width) {
-    return name.size() <= width ? std::string(name) : concat("...", name.substr(name.size() - (width - 3)));
+/// 11507286016 as "11.51 G".
+inline std::string human_count(std::int64_t count) {
+    constexpr std::string_view units[] = {"", " k", " M", " G", " T", " P", " E"};
+    double value = static_cast<double>(count);
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
+        value /= 1000;
+    return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
 }
 
-/// A plain table: the first column to the left, the others to the right.
+/// A name as printable text in at most `width` characters: the end, where names of one model differ.
+inline std::string shortened(std::string_view name, std::size_t width) {
+    const std::string text = printable(name);
+    const std::size_t characters = num_characters(text);
+    if (characters <= width)
+        return text;
+    std::size_t at = 0;
+    for (std::size_t dropped = characters - (width - 3); dropped > 0; --dropped)
+        at += utf8_length(std::string_view(text).substr(at));
+    return "..." + text.substr(at);
+}
+
+/// Length of what the names of a group have in common, up to a dot. Reports leave it out.
+inline std::size_t common_prefix(const Plan& plan) {
+    if (plan.tensors.size() < 2)
+        return 0;
+    const std::string& first = plan.tensors.front().spec.name;
+    std::size_t common = first.size();
+    for (const PlacedTensor& tensor : plan.tensors) {
+        const std::string& other = tensor.spec.name;
+        const auto end = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
+        common = std::min(common, static_cast<std::size_t>(end.first - first.begin()));
+    }
+    const std::size_t dot = first.substr(0, common).rfind('.');
+    return dot == std::string::npos ? 0 : dot + 1;
+}
+
+/// A plain table: the first column to the left, the others to the right. Where it is too wide, the last
+/// column is shortened.
 class TextTable {
   public:
     void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -62,24 +96,31 @@ class TextTable {
         for (const auto& cells : rows_)
             for (std::size_t i = 0; i < cells.size(); ++i) {
                 widths.resize(std::max(widths.size(), i + 1), 0);
-                widths[i] = std::max(widths[i], cells[i].size());
+                widths[i] = std::max(widths[i], num_characters(cells[i]));
             }
-        std::size_t total = 0;
+        std::size_t total = indent.size();
         for (std::size_t width : widths)
             total += width + 2;
+        const std::size_t excess = total > max_width + 2 ? total - (max_width + 2) : 0;
+        const std::size_t last = widths.back();
+        widths.back() = std::min(last, std::max(last - std::min(last, excess), min_last_column));
+        total -= last - widths.back() + indent.size();
         for (const auto& cells : rows_) {
             out << indent;
             if (cells.empty())
                 out << std::string(total - 2, '-');
             for (std::size_t i = 0; i < cells.size(); ++i) {
-                const std::string space(widths[i] - cells[i].size(), ' ');
-                out << (i == 0 ? cells[i] + (cells.size() > 1 ? space : "") : "  " + space + cells[i]);
+                const std::string cell = shortened(cells[i], widths[i]);
+                const std::string space(widths[i] - num_characters(cell), ' ');
+                out << (i == 0 ? cell + (cells.size() > 1 ? space : "") : "  " + space + cell);
             }
             out << '\n';
         }
     }
 
   private:
+    static constexpr std::size_t max_width = 110, min_last_column = 12;
+
     std::vector<std::vector<std::string>> rows_;
 };
 
@@ -116,12 +157,13 @@ inline std::string run_name(const ModelPlan& model, const GroupRun& run) {
                   " (", run.count, ")");
 }
 
-/// Bytes of one element of the group's tensors; the largest where they differ.
-inline std::int64_t element_bytes(const Plan& plan) {
-    std::int64_t bytes = 1;
+/// The element type of the group's tensors; the largest where they differ.
+inline DType largest_dtype(const Plan& plan) {
+    DType largest = plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype;
     for (const PlacedTensor& tensor : plan.tensors)
-        bytes = std::max(bytes, size_bytes(tensor.spec.dtype));
-    return bytes;
+        if (size_bytes(tensor.spec.dtype) > size_bytes(largest))
+            largest = tensor.spec.dtype;
+    return largest;
 }
 
 /// One group as a spec again, to plan it otherwise.
@@ -136,15 +178,31 @@ struct LayoutSums {
     std::string name;
     std::int64_t padded = 0, blocks_cut = 0, copied_bytes = 0;
     std::int64_t shard_bytes = 0;
+    bool possible = true;
 };
 
 inline void add_to(LayoutSums& sums, const Plan& plan, std::int64_t times) {
-    const std::int64_t bytes = element_bytes(plan);
+    const std::int64_t bytes = size_bytes(largest_dtype(plan));
     sums.name = plan.policy;
     sums.padded += plan.padded_elements() * times;
     sums.blocks_cut += plan.violations.blocks_cut * times;
     sums.copied_bytes += plan.violations.copied_per_gather * bytes * times;
     sums.shard_bytes += plan.region_elems() * bytes * times;
+}
+
+/// The same tensors laid out by `Policy`. Some layouts do not exist for some groups: a multiple of all rows
+/// may not fit 64 bits.
+template <class Policy>
+void add_layout(LayoutSums& sums, const Plan& plan, std::int64_t times) {
+    sums.name = Policy::name;
+    try {
+        add_to(
+            sums,
+            make_plan(spec_of(plan), plan.num_devices, Policy{}, {.alignment_bytes = plan.alignment_bytes}),
+            times);
+    } catch (const PlanError&) {
+        sums.possible = false;
+    }
 }
 
 } // namespace detail
@@ -153,21 +211,22 @@ inline void add_to(LayoutSums& sums, const Plan& plan, std::int64_t times) {
 inline void write_table(std::ostream& out, const ModelPlan& model) {
     using namespace detail;
     const std::int64_t devices = model.groups.empty() ? 1 : model.groups.front().num_devices;
-    out << "plan of " << model.name << " on " << grouped(devices) << " devices: " << model.groups.size()
-        << " groups, " << grouped(model.elements()) << " elements\n\n";
+    out << "plan of " << printable(model.name) << " on " << grouped(devices)
+        << " devices: " << model.groups.size() << " groups, " << grouped(model.elements()) << " elements\n\n";
     TextTable table;
     table.row({"group", "tensors", "elements", "shard S", "lower bound", "padding", "optimal", "S set by"});
     table.rule();
     for (const GroupRun& run : group_runs(model)) {
         const Plan& plan = model.groups[run.first];
+        const std::size_t prefix = common_prefix(plan);
         for (const Segment& segment : plan.segments)
-            table.row(
-                {run_name(model, run), grouped(static_cast<std::int64_t>(plan.tensors.size())),
-                 grouped(segment.elements), grouped(segment.shard_elems), grouped(segment.lower_bound_elems),
-                 percent(plan.padding_ratio()), segment.proven_optimal() ? "proven" : "for order",
-                 segment.set_by < 0
-                     ? "fair share"
-                     : shortened(plan.tensors[static_cast<std::size_t>(segment.set_by)].spec.name, 24)});
+            table.row({run_name(model, run), grouped(static_cast<std::int64_t>(plan.tensors.size())),
+                       human_count(segment.elements), grouped(segment.shard_elems),
+                       grouped(segment.lower_bound_elems), percent(plan.padding_ratio()),
+                       segment.proven_optimal() ? "yes" : "no",
+                       segment.set_by < 0 ? "fair share"
+                                          : printable(plan.tensors[static_cast<std::size_t>(segment.set_by)]
+                                                          .spec.name.substr(prefix))});
     }
     table.rule();
     std::int64_t shards = 0, tensors = 0;
@@ -175,7 +234,7 @@ inline void write_table(std::ostream& out, const ModelPlan& model) {
         shards += plan.region_elems();
         tensors += static_cast<std::int64_t>(plan.tensors.size());
     }
-    table.row({"all", grouped(tensors), grouped(model.elements()), grouped(shards), "",
+    table.row({"all", grouped(tensors), human_count(model.elements()), grouped(shards), "",
                percent(model.padding_ratio())});
     table.write(out, "  ");
 }
@@ -189,32 +248,30 @@ inline void write_explanation(std::ostream& out, const ModelPlan& model) {
     for (const GroupRun& run : group_runs(model)) {
         const Plan& plan = model.groups[run.first];
         const auto times = static_cast<std::int64_t>(run.count);
-        const std::int64_t bytes = element_bytes(plan);
+        const DType dtype[] = {largest_dtype(plan)};
+        const std::int64_t bytes = size_bytes(dtype[0]);
         add_to(ours, plan, times);
-        const GroupSpec spec = spec_of(plan);
-        const PlanOptions options{.alignment_bytes = plan.alignment_bytes};
-        add_to(flat, make_plan(spec, plan.num_devices, policy::FlatElements{}, options), times);
-        add_to(even, make_plan(spec, plan.num_devices, policy::EvenRows{}, options), times);
-        add_to(common, make_plan(spec, plan.num_devices, policy::CommonRowMultiple{}, options), times);
-        add_to(concatenated, make_plan(spec, plan.num_devices, policy::Concatenate{}, options), times);
+        add_layout<policy::FlatElements>(flat, plan, times);
+        add_layout<policy::EvenRows>(even, plan, times);
+        add_layout<policy::CommonRowMultiple>(common, plan, times);
+        add_layout<policy::Concatenate>(concatenated, plan, times);
 
-        const DType dtype[] = {plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype};
         for (const Segment& segment : plan.segments) {
             const std::int64_t fair = ceil_div(segment.elements, plan.num_devices);
             const std::int64_t lost = segment.shard_elems - fair;
             out << "  " << run_name(model, run) << ": a fair share is " << grouped(fair) << " elements, S is "
-                << grouped(segment.shard_elems) << "; padding costs " << human_bytes(lost * bytes)
-                << " per device and group\n    ";
+                << grouped(segment.shard_elems) << "\n    padding costs " << human_bytes(lost * bytes)
+                << " per device and group in " << name(dtype[0]) << "\n    ";
             if (segment.set_by < 0)
                 out << "nothing forces S: it is the fair share, aligned to " << plan.alignment_elems
                     << " elements\n";
             else {
                 const PlacedTensor& tensor = plan.tensors[static_cast<std::size_t>(segment.set_by)];
-                out << "S is set by " << tensor.spec.name << " " << to_string(tensor.spec.shape)
-                    << ", cut in steps of " << grouped(tensor.cuts.step) << " elements ("
-                    << to_string(tensor.spec.block) << ")\n";
+                out << "S is set by " << shortened(tensor.spec.name, 48) << " "
+                    << to_string(tensor.spec.shape) << ", cut in steps of " << grouped(tensor.cuts.step)
+                    << " elements (" << to_string(tensor.spec.block) << ")\n";
             }
-            out << "    gathered it takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "
+            out << "    gathered the group takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "
                 << human_bytes(plan.peak_bytes(dtype, {})) << " in " << name(dtype[0]) << "\n";
         }
     }
@@ -223,13 +280,18 @@ inline void write_explanation(std::ostream& out, const ModelPlan& model) {
     table.row({"layout", "padding", "bytes per device", "blocks cut", "copied per gather and device"});
     table.rule();
     const std::int64_t elements = model.elements();
-    for (const LayoutSums* sums : {&ours, &flat, &concatenated, &common, &even})
-        table.row(
-            {sums == &ours ? "ragged, " + sums->name : sums->name,
-             percent(elements == 0
-                         ? 0
-                         : static_cast<double>(sums->padded - elements) / static_cast<double>(elements)),
-             human_bytes(sums->shard_bytes), grouped(sums->blocks_cut), human_bytes(sums->copied_bytes)});
+    for (const LayoutSums* sums : {&ours, &flat, &concatenated, &common, &even}) {
+        const std::string name = sums == &ours ? "ragged, " + sums->name : sums->name;
+        if (sums->possible)
+            table.row(
+                {name,
+                 percent(elements == 0
+                             ? 0
+                             : static_cast<double>(sums->padded - elements) / static_cast<double>(elements)),
+                 human_bytes(sums->shard_bytes), grouped(sums->blocks_cut), human_bytes(sums->copied_bytes)});
+        else
+            table.row({name, "impossible", "-", "-", "-"});
+    }
     table.write(out, "  ");
 }
 

@@ -34,6 +34,10 @@ TEST_CASE("numbers for people") {
     CHECK(detail::percent(2.5) == "250.0 %");
     CHECK(detail::shortened("abcdefghij", 10) == "abcdefghij");
     CHECK(detail::shortened("abcdefghijk", 10) == "...efghijk");
+    CHECK(detail::shortened("abcd\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 6) ==
+          "...\xc3\xa9\xc3\xa9\xc3\xa9"); // whole characters
+    CHECK(detail::human_count(999) == "999");
+    CHECK(detail::human_count(11507286016) == "11.51 G");
 }
 
 TEST_CASE("equal groups share a line, and the totals count every group") {
@@ -43,6 +47,39 @@ TEST_CASE("equal groups share a line, and the totals count every group") {
     CHECK(contains(out.str(), "layers.0 .. layers.2 (3)"));
     CHECK(contains(out.str(), "head"));
     CHECK_FALSE(contains(out.str(), "layers.1"));
+}
+
+TEST_CASE("lines keep to a width that fits a page, and names to their own part") {
+    ragged::ModelSpec wide{"m", {}};
+    for (const char* group : {"layers.100", "layers.101"}) {
+        wide.groups.push_back({group, {}});
+        for (const char* name : {".self_attn.kv_a_proj_with_mqa.with_a_long_name", ".mlp.gate.weight"})
+            wide.groups.back().tensors.push_back(
+                {"model." + std::string(group) + name, {70001, 7168}, ragged::rows(128)});
+    }
+    std::ostringstream out;
+    ragged::write_table(out, ragged::make_plan(wide, 3));
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);)
+        CHECK(line.size() <= 110);
+    CHECK_FALSE(contains(out.str(), "model.layers"));
+}
+
+TEST_CASE("where a layout cannot exist the explanation says so") {
+    ragged::ModelSpec primes{"m", {{"g", {}}}};
+    for (const std::int64_t columns : {99991, 99989, 99971, 99961})
+        primes.groups[0].tensors.push_back({std::to_string(columns), {64, columns}, ragged::rows(1)});
+    std::ostringstream out;
+    ragged::write_explanation(out, ragged::make_plan(primes, 4));
+    CHECK(contains(out.str(), "impossible"));
+}
+
+TEST_CASE("a group of several element types is counted in the largest") {
+    const ragged::ModelSpec mixed{
+        "m", {{"g", {{"a", {64}, {}, ragged::DType::u8}, {"b", {64}, {}, ragged::DType::f32}}}}};
+    std::ostringstream out;
+    ragged::write_explanation(out, ragged::make_plan(mixed, 1));
+    CHECK(contains(out.str(), "gathered the group takes 1.00 KiB, a shard 1.00 KiB in f32"));
 }
 
 TEST_CASE("the explanation names the tensor, its granularity and other layouts") {

@@ -48,7 +48,7 @@ struct Exact {
                 }
             }
         return {best.shard_elems, detail::FixedOrder(best_items, alone, input).offsets(best.shard_elems),
-                to_blame(best_items, best, input), false};
+                to_blame(items, best, bound.shard_elems, input), false};
     }
 
   private:
@@ -57,10 +57,11 @@ struct Exact {
     static constexpr std::size_t max_suspects = 16;
 
     /// The tensor that forces S: of the kinds of tensors with the largest granularities, the one without
-    /// whose blocks S would be smallest in the same order. Where no single kind decides, the tensor that
-    /// ruled out the last smaller S. -1 when S is the fair share.
+    /// whose blocks the lower bound would be smallest. Where the bound is not to blame, the tensor that ruled
+    /// out the last smaller S. -1 when S is the fair share.
     static constexpr std::int64_t to_blame(const std::vector<detail::Item>& items,
-                                           const detail::Candidate& best, const PlanInput& input) {
+                                           const detail::Candidate& best, std::int64_t bound,
+                                           const PlanInput& input) {
         const std::int64_t fair =
             round_up(ceil_div(input.elements(), input.num_devices), input.alignment_elems);
         if (best.shard_elems == fair)
@@ -75,17 +76,11 @@ struct Exact {
             return a.elements == b.elements && a.granularity == b.granularity;
         };
         suspects.erase(std::unique(suspects.begin(), suspects.end(), alike), suspects.end());
-        detail::Candidate without = best;
+        detail::Candidate without{bound, best.set_by};
         for (std::size_t i = 0; i < std::min<std::size_t>(suspects.size(), max_suspects); ++i) {
-            if (suspects[i].granularity == 1)
-                break;
-            std::vector<detail::Item> relaxed = items;
-            for (detail::Item& item : relaxed)
-                if (alike(item, suspects[i]))
-                    item.granularity = 1, item.head_step = input.alignment_elems;
-            const detail::AloneBound alone(relaxed, input.alignment_elems);
-            const auto found = detail::FixedOrder(relaxed, alone, input)
-                                   .smallest(alone.next({fair, -1}), without.shard_elems);
+            std::vector<detail::Item> relaxed = suspects;
+            relaxed[i].granularity = 1, relaxed[i].head_step = input.alignment_elems;
+            const auto found = detail::AloneBound(relaxed, input.alignment_elems).next({fair, -1});
             if (found.shard_elems < without.shard_elems)
                 without = {found.shard_elems, suspects[i].tensor};
         }
