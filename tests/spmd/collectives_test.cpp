@@ -240,6 +240,19 @@ TEST_CASE("a failing communicator fails the wait, and the memory comes back") {
             {.faults = {{1, k + 1}}}));
 }
 
+TEST_CASE("a buffer is gathered on a mesh that puts its rank where it is") {
+    CHECK_NOTHROW(ragged::run_ranks(2, [](LocalCommunicator world) {
+        Mesh mesh(Line(2), world);
+        const ragged::Plan plan = plan_for(21, 2);
+        ragged::HostResource memory;
+        ragged::DBuffer<float, Line> buffer(plan, ragged::Place<Line>(Line(2), 1 - world.rank()), memory);
+        const std::string message =
+            message_of([&] { static_cast<void>(ragged::gather(std::move(buffer), mesh)); });
+        expect(contains(message, "the mesh puts this rank at " + std::to_string(world.rank()) + " of 2"),
+               message);
+    }));
+}
+
 TEST_CASE("a mesh needs as many ranks as its topology") {
     CHECK_NOTHROW(ragged::run_ranks(3, [](LocalCommunicator world) {
         expect(contains(message_of([&] { Mesh mesh(Line(2), world); }),

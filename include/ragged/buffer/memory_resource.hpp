@@ -97,10 +97,11 @@ class Memory {
         , resource_(other.resource_)
         , free_(other.free_) {}
     Memory& operator=(Memory&& other) noexcept {
-        std::swap(data_, other.data_);
-        std::swap(bytes_, other.bytes_);
-        std::swap(resource_, other.resource_);
-        std::swap(free_, other.free_);
+        Memory taken(std::move(other)); // frees what was here
+        std::swap(data_, taken.data_);
+        std::swap(bytes_, taken.bytes_);
+        std::swap(resource_, taken.resource_);
+        std::swap(free_, taken.free_);
         return *this;
     }
     ~Memory() {

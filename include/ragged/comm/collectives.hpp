@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,8 +52,15 @@ class [[nodiscard]] InFlight {
   private:
     void finish() {
         waited_ = true;
+        std::exception_ptr failure; // every operation ends before the memory may go
         for (Completion& operation : operations_)
-            operation.wait();
+            try {
+                operation.wait();
+            } catch (...) {
+                failure = failure ? failure : std::current_exception();
+            }
+        if (failure)
+            std::rethrow_exception(failure);
     }
 
     Buffer buffer_;
@@ -141,6 +149,13 @@ namespace detail {
 
 template <class Buffer, class Topology, class Communicator>
 void agree_once(Buffer& buffer, Mesh<Topology, Communicator>& mesh) {
+    const auto& place = mesh.place();
+    if (place.topology.template size<"shard">() != buffer.plan().num_devices ||
+        place.template coordinate<"shard">() != buffer.shard_rank())
+        throw BufferError(concat("group '", buffer.plan().name, "': the buffer is rank ", buffer.shard_rank(),
+                                 " of ", buffer.plan().num_devices, ", the mesh puts this rank at ",
+                                 place.template coordinate<"shard">(), " of ",
+                                 place.topology.template size<"shard">(), " along 'shard'"));
     if (buffer.agreed())
         return;
     agree(buffer.plan(), mesh);

@@ -5,8 +5,8 @@
 // of tensors. All are local and run on the host before they return. Padding goes along: it is zero, and stays
 // zero.
 //
-//     ragged::cast(master, weights);                  // fp32 master straight into its slot of the bf16
-//     buffer bool good = ragged::all_finite(gradients);
+//     ragged::cast(master, weights);                   // fp32 masters into the bf16 slot
+//     const bool good = ragged::all_finite(gradients);
 #pragma once
 
 #include <cmath> // std::fabs

@@ -84,7 +84,7 @@ struct AbsMax {
     RAGGED_HOST_DEVICE static constexpr float result(std::uint32_t a) { return bit_cast<float>(a); }
 };
 
-/// Number of infinities and NaNs.
+/// 1 when any value is infinite or NaN, else 0.
 struct NonFinite {
     using value_type = std::uint32_t;
 
@@ -95,7 +95,7 @@ struct NonFinite {
         else
             return (bit_cast<std::uint32_t>(static_cast<float>(x)) & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
     }
-    RAGGED_HOST_DEVICE static constexpr std::uint32_t fold(std::uint32_t a, std::uint32_t b) { return a + b; }
+    RAGGED_HOST_DEVICE static constexpr std::uint32_t fold(std::uint32_t a, std::uint32_t b) { return a | b; }
     RAGGED_HOST_DEVICE static constexpr std::uint32_t result(std::uint32_t a) { return a; }
 };
 
