@@ -162,8 +162,9 @@ static_assert(has_all_gather<LocalCommunicator, float> && has_reduce_scatter<Loc
               has_barrier<LocalCommunicator> && has_split<LocalCommunicator>);
 
 /// Run `body(LocalCommunicator)` on `size` ranks, each in its own thread, and wait for all.
-/// A rank that throws fails the others at once; the cause is rethrown here: the first exception that is no
-/// CommError, else that of the lowest rank.
+/// A rank that throws fails the others at once where they meet in the world; where they wait in a
+/// communicator split from it, they notice within the time-out. The cause is rethrown here: the first
+/// exception that is no CommError, else that of the lowest rank.
 template <class Body>
 void run_ranks(int size, Body body, const LocalOptions& options = {}) {
     std::vector<LocalCommunicator> world = LocalCommunicator::make_world(size, options);

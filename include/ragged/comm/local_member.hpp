@@ -80,9 +80,9 @@ class LocalMember {
                       const std::vector<Message<T>>& receives) const {
         group_->inject(rank_, "send_receive");
         for (const Message<const T>& message : sends)
-            check_peer(message.peer);
+            check_message(message.peer, message.count);
         for (const Message<T>& message : receives)
-            check_peer(message.peer);
+            check_message(message.peer, message.count);
         std::deque<LocalGroup::Mail> mails;
         for (const Message<const T>& message : sends) {
             mails.push_back({message.data, message.count, dtype_of<T>});
@@ -188,7 +188,9 @@ class LocalMember {
         throw CommError(concat(operation, ": ", what), std::string(operation), rank_);
     }
 
-    void check_peer(int peer) const {
+    void check_message(int peer, std::int64_t count) const {
+        if (count < 0)
+            fail("send_receive", concat("count ", count, " is negative"));
         if (peer < 0 || peer >= size())
             fail("send_receive", concat("peer ", peer, " is not in [0, ", size(), ")"));
     }
