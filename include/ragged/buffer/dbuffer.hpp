@@ -166,10 +166,8 @@ class DBuffer {
 
     static std::size_t storage_bytes(const Plan& plan) {
         const DType dtype[] = {dtype_of<T>};
-        const auto regions =
-            std::span<const DType>(dtype).first(std::is_same_v<State, state::Resident> ? 1 : 0);
-        const auto gathered = std::span<const DType>(dtype).first(1 - regions.size());
-        return static_cast<std::size_t>(plan.peak_bytes(regions, gathered));
+        return static_cast<std::size_t>(std::is_same_v<State, state::Resident> ? plan.peak_bytes(dtype, {})
+                                                                               : plan.peak_bytes({}, dtype));
     }
 
     const Plan* plan_;

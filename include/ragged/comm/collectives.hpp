@@ -8,7 +8,7 @@
 //     auto gathered = full.wait();                               // views may be taken
 #pragma once
 
-#include <array>
+#include <algorithm> // std::count, std::max_element
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -70,21 +70,26 @@ class [[nodiscard]] InFlight {
 
 namespace detail {
 
-/// Gather one byte string per rank; lengths may differ.
+/// Gather one 64-bit word per rank. Blocking.
+template <class Communicator>
+std::vector<std::uint64_t> gather_words(Communicator& world, std::uint64_t own) {
+    const auto size = static_cast<std::size_t>(world.size()), rank = static_cast<std::size_t>(world.rank());
+    std::vector<std::uint8_t> bytes(size * 8);
+    for (std::size_t byte = 0; byte < 8; ++byte)
+        bytes[rank * 8 + byte] = static_cast<std::uint8_t>(own >> (8 * byte));
+    world.all_gather(bytes.data(), 8).wait();
+    std::vector<std::uint64_t> words(size, 0);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        words[i / 8] |= std::uint64_t{bytes[i]} << (8 * (i % 8));
+    return words;
+}
+
+/// Gather one byte string per rank; lengths may differ. Blocking.
 template <class Communicator>
 std::vector<std::string> gather_text(Communicator& world, const std::string& own) {
     const auto size = static_cast<std::size_t>(world.size()), rank = static_cast<std::size_t>(world.rank());
-    std::vector<std::uint8_t> lengths(size * 8);
-    for (std::size_t byte = 0; byte < 8; ++byte)
-        lengths[rank * 8 + byte] = static_cast<std::uint8_t>(own.size() >> (8 * byte));
-    world.all_gather(lengths.data(), 8).wait();
-    std::vector<std::size_t> sizes(size, 0);
-    std::size_t longest = 0;
-    for (std::size_t peer = 0; peer < size; ++peer) {
-        for (std::size_t byte = 0; byte < 8; ++byte)
-            sizes[peer] |= static_cast<std::size_t>(lengths[peer * 8 + byte]) << (8 * byte);
-        longest = std::max(longest, sizes[peer]);
-    }
+    const std::vector<std::uint64_t> sizes = gather_words(world, own.size());
+    const std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
     std::vector<std::uint8_t> bytes(size * longest);
     std::copy(own.begin(), own.end(), bytes.begin() + static_cast<std::ptrdiff_t>(rank * longest));
     world.all_gather(bytes.data(), static_cast<std::int64_t>(longest)).wait();
@@ -114,16 +119,8 @@ void agree(const Plan& plan, Mesh<Topology, Communicator>& mesh) {
                   "ragged: comparing plans needs a communicator with all_gather");
     Communicator& world = mesh.world();
     const auto size = static_cast<std::size_t>(world.size());
-    const std::uint64_t own = fingerprint(plan);
-    std::vector<std::uint8_t> prints(size * 8);
-    for (std::size_t byte = 0; byte < 8; ++byte)
-        prints[static_cast<std::size_t>(world.rank()) * 8 + byte] =
-            static_cast<std::uint8_t>(own >> (8 * byte));
-    world.all_gather(prints.data(), 8).wait();
-    bool equal = true;
-    for (std::size_t i = 8; i < prints.size(); ++i)
-        equal = equal && prints[i] == prints[i % 8];
-    if (equal)
+    const std::vector<std::uint64_t> prints = detail::gather_words(world, fingerprint(plan));
+    if (std::count(prints.begin(), prints.end(), prints.front()) == world.size())
         return;
 
     const std::vector<std::string> texts = detail::gather_text(world, detail::joined(describe(plan)));

@@ -85,8 +85,8 @@ class InventoryReader {
             throw SpecError(concat(source_, ":", lines_.empty() ? 1 : lines_.front().number,
                                    ": the header 'group<tab>name<tab>dtype<tab>shape' is missing"));
         std::vector<std::pair<std::string, std::int64_t>> variables;
-        if (read_block(1, variables) != lines_.size())
-            fail(lines_[read_until_], "@end without @repeat");
+        if (const std::size_t end = read_block(1, variables); end != lines_.size())
+            fail(lines_[end], "@end without @repeat");
         return std::move(model_);
     }
 
@@ -112,7 +112,6 @@ class InventoryReader {
             else
                 read_row(line, variables), ++at;
         }
-        read_until_ = at;
         return at;
     }
 
@@ -183,7 +182,6 @@ class InventoryReader {
 
     std::string source_;
     std::vector<Line> lines_;
-    std::size_t read_until_ = 0;
     std::int64_t num_repeats_ = 0;
     ModelSpec model_;
     std::unordered_set<std::string> names_; // of the group being read
