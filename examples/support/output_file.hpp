@@ -5,6 +5,9 @@
 // name at the end. Targets that are no regular files (a device, a pipe) are written directly.
 #pragma once
 
+#include <sys/stat.h>
+#include <unistd.h> // STDOUT_FILENO
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -26,11 +29,13 @@ inline bool same_file(const std::filesystem::path& a, const std::filesystem::pat
            std::filesystem::weakly_canonical(std::filesystem::absolute(b, error), error);
 }
 
-/// Whether a path is standard output by another name, a file or a pipe that both would write to.
+/// Whether a path is standard output by another name, a file or a pipe that both would write to. Asked of the
+/// open descriptor: a pipe has no path to compare.
 inline bool is_standard_output(const std::filesystem::path& path) {
-    std::error_code error;
-    return std::filesystem::equivalent(path, "/dev/stdout", error) &&
-           !std::filesystem::is_character_file(path, error);
+    struct stat named {
+    }, open{};
+    return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &open) == 0 &&
+           named.st_dev == open.st_dev && named.st_ino == open.st_ino && !S_ISCHR(named.st_mode);
 }
 
 class OutputFile {
@@ -41,8 +46,9 @@ class OutputFile {
         , target_(path) {
         std::error_code error;
         if (std::filesystem::exists(target_, error)) {
-            target_ = std::filesystem::canonical(target_, error); // a link stays a link
             direct_ = !std::filesystem::is_regular_file(target_, error);
+            if (!direct_)
+                target_ = std::filesystem::canonical(target_, error); // a link stays a link
             if (std::filesystem::is_directory(target_, error))
                 errno = EISDIR, fail();
             // a file that may not be written must not be replaced either
