@@ -25,10 +25,10 @@ using Mesh = ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard", 
 
 constexpr auto plan = ragged::plan<layer>(Mesh{}.size<"shard">());
 static_assert(plan.padding_ratio() < 0.08, "the planner promises less than 8 % here");
-static_assert(plan.segments[0].proven_optimal(), "and no order of these tensors does better");
+static_assert(plan.segments()[0].proven_optimal(), "and no order of these tensors does better");
 
 int main() {
-    std::cout << "S = " << plan.segments[0].shard_elems << " elements on each of " << plan.num_devices
+    std::cout << "S = " << plan.segments()[0].shard_elems << " elements on each of " << plan.num_devices
               << " devices, padding " << plan.padding_ratio() * 100 << " %\n";
     // The same numbers at run time, for the interfaces that take a Plan.
     const bool equal = plan.plan("layer") == ragged::make_plan(layer.spec("layer"), 64);

@@ -29,10 +29,10 @@ struct WholeTensors {
             start[tensor] = *least;
             *least += ragged::round_up(input.tensors[tensor].elements(), input.alignment_elems);
         }
-        ragged::Arrangement result;
-        result.shard_elems = *std::max_element(used.begin(), used.end());
+        const std::int64_t shard = *std::max_element(used.begin(), used.end());
+        ragged::Arrangement result{.segments = {{shard}}};
         for (std::size_t tensor = 0; tensor < order.size(); ++tensor)
-            result.offsets.push_back(device[tensor] * result.shard_elems + start[tensor]);
+            result.starts.push_back({0, device[tensor] * shard + start[tensor]});
         return result;
     }
 };

@@ -69,16 +69,13 @@ void run(const support::Options& options) {
         throw support::UsageError("--devices M is missing");
     const std::int64_t devices = options.number("--devices", 1, 1);
     const std::int64_t segments = options.number("--segments", 1, 1);
-    if (segments > 1)
-        throw support::UsageError(ragged::concat(
-            "--segments ", segments, ": plans with more than one segment are not available yet, use 1"));
     const std::string order = options.value("--order", "as-given"), svg = options.value("--svg");
     const bool has_svg = options.has("--svg"), has_json = options.has("--json");
     std::string json = options.value("--json");
     check_outputs(options.positional(), options);
     if (has_json && support::is_standard_output(json))
         json = "-"; // by another name
-    const ragged::policy::Exact policy{order_of(order)};
+    const ragged::policy::Exact policy{.order = order_of(order), .max_segments = segments};
     const std::int64_t alignment = options.number("--align-bytes", 1, 128);
     const std::vector<support::Granularity> granularities =
         support::parse_granularities(options.values("--granularity"));

@@ -26,12 +26,19 @@
 #include <ragged/layout/topology.hpp>
 
 // plan: where the tensors of a group lie in equal shards
+#include <ragged/plan/alone_bound.hpp>
+#include <ragged/plan/fixed_order.hpp>
+#include <ragged/plan/item.hpp>
+#include <ragged/plan/laws.hpp>
 #include <ragged/plan/make_plan.hpp>
-#include <ragged/plan/placement.hpp>
+#include <ragged/plan/model_plan.hpp>
+#include <ragged/plan/options.hpp>
+#include <ragged/plan/order_search.hpp>
 #include <ragged/plan/plan.hpp>
 #include <ragged/plan/planner.hpp>
 #include <ragged/plan/policy/comparison.hpp>
 #include <ragged/plan/policy/exact.hpp>
+#include <ragged/plan/segment_search.hpp>
 #include <ragged/plan/static_plan.hpp>
 
 // buffer: one rank's memory over a plan

@@ -44,6 +44,23 @@ def rows_of(path):
     return block(0, [])[0]
 
 
+def check_segment(segment, devices, block_rows):
+    shard, end, total = segment["shard_elements"], 0, 0
+    for tensor in sorted(segment["tensors"], key=lambda t: (t["offset"], t["elements"])):
+        shape, offset, count = tensor["shape"], tensor["offset"], 1
+        for extent in shape:
+            count *= extent
+        assert tensor["elements"] == count and offset % 64 == 0 and offset >= end, tensor
+        granularity = shape[-1] * block_rows if len(shape) > 1 else 1
+        assert tensor["granularity"] == granularity, tensor
+        end, total = offset + count, total + count
+        first = (offset // shard + 1) * shard
+        for boundary in range(first, end, shard):
+            assert (boundary - offset) % granularity == 0, (tensor, boundary)
+    assert end <= shard * devices
+    return total
+
+
 def check_laws(plan, rows, devices, block_rows):
     assert plan["schema"] == "ragged.plan/1" and plan["devices"] == devices
     assert re.fullmatch("[0-9a-f]{16}", plan["fingerprint"]) and plan["plan_seconds"] >= 0
@@ -55,26 +72,20 @@ def check_laws(plan, rows, devices, block_rows):
     assert [group["name"] for group in plan["groups"]] == names
     elements = padded = 0
     for group in plan["groups"]:
-        (segment,) = group["segments"]
-        shard, tensors = segment["shard_elements"], segment["tensors"]
-        assert {t["name"]: t["shape"] for t in tensors} == by_group[group["name"]]
-        assert shard % 64 == 0 and segment["lower_bound_shard_elements"] <= shard
-        assert segment["proven_optimal"] == (segment["lower_bound_shard_elements"] == shard)
-        end = total = 0
-        for tensor in sorted(tensors, key=lambda t: (t["offset"], t["elements"])):
-            shape, offset, count = tensor["shape"], tensor["offset"], 1
-            for extent in shape:
-                count *= extent
-            assert tensor["elements"] == count and offset % 64 == 0 and offset >= end, tensor
-            granularity = shape[-1] * block_rows if len(shape) > 1 else 1
-            assert tensor["granularity"] == granularity, tensor
-            end, total = offset + count, total + count
-            first = (offset // shard + 1) * shard
-            for boundary in range(first, end, shard):
-                assert (boundary - offset) % granularity == 0, (tensor, boundary)
-        assert end <= shard * devices and group["elements"] == total
-        assert abs(group["padding_ratio"] - (shard * devices / total - 1)) < 1e-12
-        elements, padded = elements + total, padded + shard * devices
+        assert len(group["segments"]) <= plan["max_segments"]
+        placed = [t for segment in group["segments"] for t in segment["tensors"]]
+        assert len(placed) == len(by_group[group["name"]])
+        assert {t["name"]: t["shape"] for t in placed} == by_group[group["name"]]
+        total = region = 0
+        for segment in group["segments"]:
+            shard = segment["shard_elements"]
+            assert shard % 64 == 0 and segment["lower_bound_shard_elements"] <= shard
+            assert segment["proven_optimal"] == (segment["lower_bound_shard_elements"] == shard)
+            region += shard
+            total += check_segment(segment, devices, block_rows)
+        assert group["elements"] == total
+        assert abs(group["padding_ratio"] - (region * devices / total - 1)) < 1e-12
+        elements, padded = elements + total, padded + region * devices
     assert plan["elements"] == elements and plan["padded_elements"] == padded
     assert abs(plan["padding_ratio"] - (padded / elements - 1)) < 1e-12
 
@@ -87,9 +98,15 @@ def plans():
         rows = rows_of(path)
         for devices in (1, 8, 1024, 8192) if len(rows) < 1000 else (64, 1024):
             for block_rows in (1, 16, 128):
-                result = run(path, "--devices", devices, "--granularity", f"rows:{block_rows}", "--json", "-")
-                assert result.returncode == 0, result.stderr
-                check_laws(json.loads(result.stdout), rows, devices, block_rows)
+                ratios = []
+                for more in [], ["--segments", 3], ["--segments", 3, "--order", "search"]:
+                    result = run(path, "--devices", devices, "--granularity", f"rows:{block_rows}", *more, "--json",
+                                 "-")
+                    assert result.returncode == 0, result.stderr
+                    plan = json.loads(result.stdout)
+                    check_laws(plan, rows, devices, block_rows)
+                    ratios.append(plan["padding_ratio"])
+                assert ratios == sorted(ratios, reverse=True), (model, devices, block_rows, ratios)
 
 
 def options():
@@ -180,7 +197,6 @@ def bad_input():
         refused("no tensor matches 'zz*'", ..., "--devices", 2, "--granularity", "rows:1@zz*")
         refused("no such group", ..., "--devices", 2, "--group", "h")
         refused("--order 'random'", ..., "--devices", 2, "--order", "random")
-        refused("more than one segment are not available yet", ..., "--devices", 2, "--segments", 2)
         refused("--segments 0 is below 1", ..., "--devices", 2, "--segments", 0)
         refused("unknown option '--frobnicate'", ..., "--devices", 2, "--frobnicate")
         refused("--devices is given twice", ..., "--devices", 2, "--devices", 3)

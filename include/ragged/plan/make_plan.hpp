@@ -1,78 +1,25 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// From specs to a checked plan. The policy decides where tensors lie; what it returns is checked here against
-// the laws, so a user's policy is held to the same ones as ours.
+// From specs to a checked plan. The policy decides where tensors lie; what it returns is checked against the
+// laws (laws.hpp), so a user's policy is held to the same ones as ours.
 //
 //     ragged::Plan plan = ragged::make_plan(group, 1024);
 //     ragged::ModelPlan all = ragged::make_plan(model, 1024);
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include <ragged/plan/laws.hpp>
+#include <ragged/plan/model_plan.hpp>
+#include <ragged/plan/options.hpp>
 #include <ragged/plan/policy/exact.hpp>
 
 namespace ragged {
-
-/// A set of element types.
-class DTypes {
-  public:
-    constexpr DTypes() = default;
-    constexpr DTypes(std::initializer_list<DType> dtypes) {
-        for (DType dtype : dtypes)
-            insert(dtype);
-    }
-    constexpr void insert(DType dtype) { bits_ |= 1u << static_cast<unsigned>(dtype); }
-    constexpr bool contains(DType dtype) const { return (bits_ >> static_cast<unsigned>(dtype) & 1u) != 0; }
-    constexpr bool operator==(const DTypes&) const = default;
-
-  private:
-    unsigned bits_ = 0;
-};
-
-struct PlanOptions {
-    // Every tensor start and every shard is a multiple of this in each plane: a power of two.
-    std::int64_t alignment_bytes = 128;
-    // Element types of the planes laid over the plan, besides the tensors' own.
-    DTypes planes{};
-
-    constexpr bool operator==(const PlanOptions&) const = default;
-};
-
-/// All groups of a model over the same devices.
-struct ModelPlan {
-    std::string name;
-    std::vector<Plan> groups;
-
-    constexpr std::int64_t elements() const {
-        std::int64_t sum = 0;
-        for (const Plan& plan : groups)
-            sum = checked_add(sum, plan.elements(), "elements of a model");
-        return sum;
-    }
-    constexpr std::int64_t padded_elements() const {
-        std::int64_t sum = 0;
-        for (const Plan& plan : groups)
-            sum = checked_add(sum, plan.padded_elements(), "padded elements of a model");
-        return sum;
-    }
-    constexpr double padding_ratio() const {
-        const std::int64_t sum = elements();
-        return sum == 0 ? 0.0 : static_cast<double>(padded_elements() - sum) / static_cast<double>(sum);
-    }
-};
-
-constexpr std::uint64_t fingerprint(const ModelPlan& model) {
-    detail::Hash hash;
-    hash.add(model.name);
-    hash.add(static_cast<std::int64_t>(model.groups.size()));
-    for (const Plan& plan : model.groups)
-        hash.add(static_cast<std::int64_t>(fingerprint(plan)));
-    return hash.value();
-}
 
 namespace detail {
 
@@ -84,118 +31,86 @@ constexpr bool keeps_laws = [] {
         return true;
 }();
 
-/// Elements that satisfy the byte alignment for every dtype of the tensors and of the declared planes.
-/// @throws PlanError  not a power of two, or not a multiple of an element
-constexpr std::int64_t alignment_elems(std::span<const PlanTensor> tensors, const PlanOptions& options) {
-    if (!is_power_of_two(options.alignment_bytes))
-        throw PlanError(concat("alignment of ", options.alignment_bytes, " bytes is not a power of two"));
-    std::int64_t result = 0;
+/// The smallest and the largest element of a group's tensors and declared planes, in bytes.
+struct PlaneBytes {
+    std::int64_t smallest = max_count;
+    std::int64_t largest = 1;
+};
+
+/// @throws PlanError  `bytes` is not a power of two
+constexpr std::int64_t checked_alignment(std::int64_t bytes, std::string_view of) {
+    if (!is_power_of_two(bytes))
+        throw PlanError(concat(of, "alignment of ", bytes, " bytes is not a power of two"));
+    return bytes;
+}
+
+/// The tensors as a policy sees them, slices apart.
+struct Prepared {
+    std::vector<PlanTensor> tensors;
+    std::int64_t alignment_elems; // of S: satisfies the strictest tensor in the smallest plane
+    PlaneBytes planes;
+
+    constexpr PlanInput input(std::int64_t num_devices) const {
+        return {tensors, num_devices, alignment_elems, planes.largest};
+    }
+};
+
+/// @throws SpecError  a block that does not fit its tensor
+/// @throws PlanError  an alignment that is no power of two, or no multiple of an element
+template <class Tensors>
+constexpr Prepared prepare(const Tensors& tensors, const PlanOptions& options) {
+    PlaneBytes planes;
+    std::int64_t strictest = checked_alignment(options.alignment_bytes, "");
+    std::int64_t loosest = strictest;
+    std::size_t count = 0;
+    for (const auto& tensor : tensors) {
+        if (tensor.align_bytes != 0) {
+            loosest = std::min(loosest,
+                               checked_alignment(tensor.align_bytes, concat("tensor '", tensor.name, "': ")));
+            strictest = std::max(strictest, tensor.align_bytes);
+        }
+        count += static_cast<std::size_t>(num_runs(tensor));
+    }
     const auto satisfy = [&](DType dtype, std::string_view tensor) { // empty: a declared plane
-        if (options.alignment_bytes % size_bytes(dtype) != 0)
+        const std::int64_t bytes = size_bytes(dtype);
+        if (loosest % bytes != 0)
             throw PlanError(concat(tensor.empty() ? "plane" : "tensor '", tensor, tensor.empty() ? "" : "'",
-                                   ": alignment of ", options.alignment_bytes,
-                                   " bytes is not a multiple of the ", size_bytes(dtype),
+                                   ": alignment of ", loosest, " bytes is not a multiple of the ", bytes,
                                    "-byte elements of ", name(dtype)));
-        result = std::max(result, options.alignment_bytes / size_bytes(dtype));
+        planes.smallest = std::min(planes.smallest, bytes);
+        planes.largest = std::max(planes.largest, bytes);
     };
-    for (const PlanTensor& tensor : tensors)
-        satisfy(tensor.spec.dtype, tensor.spec.name);
+    for (const auto& tensor : tensors)
+        satisfy(tensor.dtype, tensor.name);
     for (DType dtype : all_dtypes)
         if (options.planes.contains(dtype))
             satisfy(dtype, "");
-    return result == 0 ? options.alignment_bytes : result; // no dtype at all: any plane will do
-}
+    if (planes.smallest == max_count)
+        planes.smallest = 1; // no dtype at all: any plane will do
 
-/// What the arrangement leaves undone, in the words of law 2.
-/// @throws PlanError  tensors overlap, or leave the buffer: no layout at all
-constexpr Violations check_arrangement(const PlanInput& input, const Arrangement& arrangement) {
-    const std::int64_t shard = arrangement.shard_elems;
-    const std::size_t count = input.tensors.size();
-    if (arrangement.offsets.size() != count)
-        throw PlanError(
-            concat("the policy returned ", arrangement.offsets.size(), " offsets for ", count, " tensors"));
-    if (shard < 0 || shard > max_count / input.num_devices)
-        throw PlanError(
-            concat("shards of ", shard, " elements on ", input.num_devices, " devices are not a buffer"));
-
-    // Rows that an even cut gives each device, for the layouts that cut every tensor apart.
-    const auto even_run = [&](const PlanTensor& tensor) {
-        const Shape& shape = tensor.spec.shape;
-        return shape.rank() == 0 ? std::int64_t{1}
-                                 : ceil_div(shape[0], input.num_devices) * inner_elements(shape, 0);
-    };
-    const auto length = [&](const PlanTensor& tensor) {
-        return arrangement.interleaved ? even_run(tensor) : tensor.elements();
-    };
-
-    std::vector<std::size_t> by_offset;
-    for (std::size_t i = 0; i < count; ++i)
-        by_offset.push_back(i);
-    std::sort(by_offset.begin(), by_offset.end(), [&](std::size_t a, std::size_t b) {
-        const auto key = [&](std::size_t i) {
-            return std::pair(arrangement.offsets[i], length(input.tensors[i]));
-        };
-        return key(a) != key(b) ? key(a) < key(b) : a < b;
-    });
-    std::int64_t end = 0;
-    for (std::size_t position = 0; position < count; ++position) {
-        const std::size_t i = by_offset[position];
-        const PlanTensor& tensor = input.tensors[i];
-        const std::int64_t offset = arrangement.offsets[i];
-        if (offset < end)
-            throw PlanError(concat("tensor '", tensor.spec.name, "' at offset ", offset, " overlaps ",
-                                   position == 0
-                                       ? std::string("the start of the buffer")
-                                       : concat("tensor '", input.tensors[by_offset[position - 1]].spec.name,
-                                                "' that ends at ", end)));
-        if (length(tensor) > max_count - offset)
-            throw PlanError(concat("tensor '", tensor.spec.name, "' at offset ", offset, " leaves 64 bits"));
-        end = offset + length(tensor);
-        const std::int64_t space = arrangement.interleaved ? shard : shard * input.num_devices;
-        if (end > space)
-            throw PlanError(concat("tensor '", tensor.spec.name, "' ends at ", end, ", beyond the ", space,
-                                   " elements of the ", arrangement.interleaved ? "shard" : "buffer"));
+    std::vector<PlanTensor> result;
+    result.reserve(count);
+    for (const auto& tensor : tensors) {
+        check_block(tensor);
+        const Tensor whole{tensor.name,
+                           tensor.shape,
+                           tensor.block,
+                           tensor.dtype,
+                           tensor.align_bytes == 0 ? options.alignment_bytes : tensor.align_bytes,
+                           tensor.sliced};
+        const bool stacked = whole.sliced && whole.shape[0] > 0;
+        const Tensor run = stacked ? slice_of(whole) : whole;
+        const CutPattern cuts = cuts_of(run);
+        for (std::int64_t i = 0; i < num_runs(whole); ++i)
+            result.push_back({run, cuts, run.align_bytes / planes.smallest, stacked ? i : -1});
     }
-
-    Violations found;
-    found.misaligned += shard % input.alignment_elems != 0 ? 1 : 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const PlanTensor& tensor = input.tensors[i];
-        found.misaligned += arrangement.offsets[i] % input.alignment_elems != 0 ? 1 : 0;
-        if (tensor.elements() == 0)
-            continue;
-        // Device boundaries inside the tensor, and the distinct blocks that they cut.
-        const BlockGrid grid(tensor.spec.shape, tensor.spec.block);
-        std::int64_t first = even_run(tensor), step = first;
-        if (!arrangement.interleaved) {
-            first = round_up(arrangement.offsets[i] + 1, shard) - arrangement.offsets[i];
-            step = shard;
-        }
-        for (std::int64_t boundary = first; boundary < tensor.elements();) {
-            if (tensor.cuts.is_cut(boundary)) {
-                boundary += step;
-                continue;
-            }
-            // A unit is a row of blocks: look at each block of the unit that the boundary passes through.
-            const std::int64_t unit = tensor.cuts.unit_of(boundary), unit_end = tensor.cuts.cut(unit + 1);
-            const std::int64_t last_block = grid.block_of(unit_end - 1);
-            for (std::int64_t block = grid.block_of(tensor.cuts.cut(unit)); block <= last_block; ++block) {
-                const BlockGrid::Span span = grid.span_of(block);
-                const std::int64_t steps = span.first < first ? 0 : (span.first - first) / step + 1;
-                found.blocks_cut += first + steps * step <= span.last ? 1 : 0;
-            }
-            boundary = first + ceil_div(unit_end - first, step) * step;
-        }
-    }
-    if (arrangement.interleaved && input.num_devices > 1)
-        found.copied_per_gather = shard + input.elements(); // in before the gather, out after it
-    return found;
+    return {std::move(result), strictest / planes.smallest, planes};
 }
 
 /// The part of a plan that does not depend on names: what groups of equal shapes share.
 struct Arranged {
-    std::vector<std::int64_t> offsets;
-    Segment segment;
+    std::vector<Arrangement::Start> starts;
+    std::vector<Segment> segments;
     Violations violations;
 };
 
@@ -209,19 +124,28 @@ constexpr Arranged arrange(const PlanInput& input, const Policy& policy) {
                                    "' broke a law: ", found.blocks_cut, " blocks cut, ", found.misaligned,
                                    " starts or shards misaligned, ", found.copied_per_gather,
                                    " elements copied per gather"));
-    const AloneBound alone(make_items(input), input.alignment_elems);
-    const std::int64_t elements = input.elements();
-    return {std::move(arrangement.offsets),
-            {arrangement.shard_elems, alone.next({ceil_div(elements, input.num_devices), -1}).shard_elems,
-             elements, arrangement.set_by},
-            found};
+    std::vector<std::vector<Item>> inside(arrangement.segments.size());
+    for (const Item& item : make_items(input))
+        inside[static_cast<std::size_t>(arrangement.starts[static_cast<std::size_t>(item.tensor)].segment)]
+            .push_back(item);
+    Arranged result{std::move(arrangement.starts), {}, found};
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+        const std::int64_t elements = elements_of(inside[i]);
+        Candidate bound{ceil_div(elements, input.num_devices), -1};
+        if constexpr (keeps_laws<Policy>)
+            bound = AloneBound(std::move(inside[i]), input.alignment_elems).next(bound);
+        result.segments.push_back({arrangement.segments[i].shard_elems, bound.shard_elems, elements,
+                                   arrangement.segments[i].set_by});
+    }
+    return result;
 }
 
 /// Everything that a policy may look at: all but the names.
 inline bool same_tensors(const GroupSpec& a, const GroupSpec& b) {
     return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
                       [](const TensorSpec& x, const TensorSpec& y) {
-                          return x.shape == y.shape && x.block == y.block && x.dtype == y.dtype;
+                          return x.shape == y.shape && x.block == y.block && x.dtype == y.dtype &&
+                                 x.align_bytes == y.align_bytes && x.sliced == y.sliced;
                       });
 }
 
@@ -237,27 +161,56 @@ constexpr void check_num_devices(std::int64_t num_devices) {
         throw PlanError(concat("a plan needs at least 1 device, got ", num_devices));
 }
 
-template <class Tensors>
-constexpr std::vector<PlanTensor> plan_tensors(const Tensors& tensors) {
-    std::vector<PlanTensor> result;
-    result.reserve(tensors.size());
-    for (const auto& tensor : tensors)
-        result.push_back({{tensor.name, tensor.shape, tensor.block, tensor.dtype}, cuts_of(tensor)});
-    return result;
+inline PlacedTensor placed(const PlanTensor& tensor, const Arrangement::Start& start) {
+    const Tensor& spec = tensor.spec;
+    return {{std::string(spec.name), spec.shape, spec.block, spec.dtype, spec.align_bytes, spec.sliced},
+            tensor.cuts,
+            start.segment,
+            start.offset,
+            tensor.slice};
+}
+
+template <planner_policy Policy>
+Plan plan_group(const GroupSpec& group, std::int64_t num_devices, const Policy& policy,
+                const PlanOptions& options) {
+    const Prepared prepared = prepare(group.tensors, options);
+    Arranged arranged = arrange(prepared.input(num_devices), policy);
+    Plan plan{group.name,
+              std::string(std::string_view(Policy::name)),
+              num_devices,
+              prepared.alignment_elems * prepared.planes.smallest,
+              prepared.alignment_elems,
+              std::move(arranged.segments),
+              {},
+              arranged.violations};
+    plan.tensors.reserve(prepared.tensors.size());
+    for (std::size_t i = 0; i < prepared.tensors.size(); ++i)
+        plan.tensors.push_back(placed(prepared.tensors[i], arranged.starts[i]));
+    return plan;
+}
+
+/// The plan of a group that differs in names only.
+inline Plan renamed(Plan plan, const GroupSpec& group) {
+    plan.name = group.name;
+    std::size_t at = 0;
+    for (const TensorSpec& tensor : group.tensors)
+        for (std::int64_t i = num_runs(tensor); i > 0; --i)
+            plan.tensors[at++].spec.name = tensor.name;
+    return plan;
 }
 
 } // namespace detail
 
 /// Plan every group of a model over `num_devices`. Groups that differ in names only are arranged once.
-/// Host, local, deterministic: equal input gives an equal plan on every rank.
+/// Host, local, deterministic: equal input gives an equal plan on every rank, machine and compiler.
 /// @throws SpecError  duplicate names in a group, a block that does not fit its tensor
 /// @throws PlanError  num_devices < 1, a bad alignment, overflow, or a policy that broke a law
 template <planner_policy Policy = policy::Exact>
 ModelPlan make_plan(const ModelSpec& model, std::int64_t num_devices, const Policy& policy = {},
                     const PlanOptions& options = {}) {
     detail::check_num_devices(num_devices);
-    std::unordered_multimap<std::uint64_t, std::size_t>
-        planned; // tensors but for names -> group that has them
+    // tensors but for names -> group that has them
+    std::unordered_multimap<std::uint64_t, std::size_t> planned;
     ModelPlan result{model.name, {}};
     result.groups.reserve(model.groups.size());
     for (std::size_t g = 0; g < model.groups.size(); ++g) {
@@ -267,37 +220,18 @@ ModelPlan make_plan(const ModelSpec& model, std::int64_t num_devices, const Poli
         auto [found, end] = planned.equal_range(key);
         while (found != end && !detail::same_tensors(model.groups[found->second], group))
             ++found;
-        Plan plan;
-        plan.name = group.name;
-        plan.policy = std::string(std::string_view(Policy::name));
-        plan.num_devices = num_devices;
-        plan.alignment_bytes = options.alignment_bytes;
-        plan.tensors.reserve(group.tensors.size());
         if (found != end) {
-            const Plan& same = result.groups[found->second];
-            plan.alignment_elems = same.alignment_elems;
-            plan.segments = same.segments;
-            plan.violations = same.violations;
-            for (std::size_t i = 0; i < group.tensors.size(); ++i)
-                plan.tensors.push_back({group.tensors[i], same.tensors[i].cuts, 0, same.tensors[i].offset});
-        } else {
-            try {
-                const std::vector<PlanTensor> tensors = detail::plan_tensors(group.tensors);
-                const PlanInput input{tensors, num_devices, detail::alignment_elems(tensors, options)};
-                const detail::Arranged arranged = detail::arrange(input, policy);
-                plan.alignment_elems = input.alignment_elems;
-                plan.segments = {arranged.segment};
-                plan.violations = arranged.violations;
-                for (std::size_t i = 0; i < tensors.size(); ++i)
-                    plan.tensors.push_back({group.tensors[i], tensors[i].cuts, 0, arranged.offsets[i]});
-            } catch (const SpecError& error) {
-                throw SpecError(concat("group '", group.name, "': ", error.what()));
-            } catch (const PlanError& error) {
-                throw PlanError(concat("group '", group.name, "': ", error.what()));
-            }
-            planned.emplace(key, g);
+            result.groups.push_back(detail::renamed(result.groups[found->second], group));
+            continue;
         }
-        result.groups.push_back(std::move(plan));
+        try {
+            result.groups.push_back(detail::plan_group(group, num_devices, policy, options));
+        } catch (const SpecError& error) {
+            throw SpecError(concat("group '", group.name, "': ", error.what()));
+        } catch (const PlanError& error) {
+            throw PlanError(concat("group '", group.name, "': ", error.what()));
+        }
+        planned.emplace(key, g);
     }
     return result;
 }

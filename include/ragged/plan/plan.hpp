@@ -18,19 +18,16 @@
 
 namespace ragged {
 
-/// A tensor and its place.
+/// A contiguous tensor and its place: a tensor of the group, or one slice of a sliced one, under its name.
 struct PlacedTensor {
-    TensorSpec spec;
+    TensorSpec spec; // of the slice; align_bytes is never 0
     CutPattern cuts;
     std::int64_t segment = 0;
     std::int64_t offset = 0; // elements from the start of the segment
+    std::int64_t slice = -1; // index along dimension 0 of a sliced tensor; -1: the whole tensor
 
     constexpr std::int64_t elements() const { return cuts.elements; }
-    constexpr bool operator==(const PlacedTensor& other) const {
-        return spec.name == other.spec.name && spec.shape == other.spec.shape &&
-               spec.block == other.spec.block && spec.dtype == other.spec.dtype && segment == other.segment &&
-               offset == other.offset;
-    }
+    constexpr bool operator==(const PlacedTensor&) const = default;
 };
 
 /// One contiguous region of equal shards.
@@ -54,14 +51,22 @@ struct Violations {
     constexpr bool operator==(const Violations&) const = default;
 };
 
+namespace detail {
+
+constexpr double padding_ratio(std::int64_t padded, std::int64_t elements) {
+    return elements == 0 ? 0.0 : static_cast<double>(padded - elements) / static_cast<double>(elements);
+}
+
+} // namespace detail
+
 struct Plan {
     std::string name; // of the group
     std::string policy;
     std::int64_t num_devices = 1;
-    std::int64_t alignment_bytes = 128;
-    std::int64_t alignment_elems = 64; // satisfies alignment_bytes for every plane declared over the plan
+    std::int64_t alignment_bytes = 128; // of S: the option's, or that of the strictest tensor
+    std::int64_t alignment_elems = 64;  // satisfies alignment_bytes for every plane declared over the plan
     std::vector<Segment> segments;
-    std::vector<PlacedTensor> tensors; // registration order
+    std::vector<PlacedTensor> tensors; // registration order, slices one after another
     Violations violations;
 
     /// Elements of all tensors.
@@ -81,10 +86,7 @@ struct Plan {
     /// Elements of the gathered buffer: num_devices regions.
     constexpr std::int64_t padded_elements() const { return num_devices * region_elems(); }
     /// padded / elements - 1; 0 for a group without elements.
-    constexpr double padding_ratio() const {
-        const std::int64_t sum = elements();
-        return sum == 0 ? 0.0 : static_cast<double>(padded_elements() - sum) / static_cast<double>(sum);
-    }
+    constexpr double padding_ratio() const { return detail::padding_ratio(padded_elements(), elements()); }
 
     /// First element of a segment in the gathered buffer.
     constexpr std::int64_t segment_offset(std::int64_t segment) const {
@@ -111,18 +113,46 @@ struct Plan {
         return checked_add(region, full, "peak bytes");
     }
 
-    /// Index of a tensor. @throws PlanError naming the tensor and the group
+    /// Index of a tensor that is not sliced. @throws PlanError naming the tensor and the group
     constexpr std::size_t index_of(std::string_view tensor) const {
-        for (std::size_t i = 0; i < tensors.size(); ++i)
-            if (tensors[i].spec.name == tensor)
-                return i;
-        throw PlanError(concat("group '", name, "' has no tensor '", tensor, "'"));
+        const std::size_t found = first_of(tensor);
+        if (tensors[found].slice >= 0)
+            throw PlanError(concat("group '", name, "': tensor '", tensor, "' lies in ", num_slices(found),
+                                   " slices; ask for its slices"));
+        return found;
+    }
+
+    /// Indices [first, first + count) of the slices of a sliced tensor.
+    /// @throws PlanError naming the tensor and the group: there is none, or it is not sliced
+    struct Slices {
+        std::size_t first;
+        std::int64_t count;
+    };
+    constexpr Slices slices_of(std::string_view tensor) const {
+        const std::size_t found = first_of(tensor);
+        if (tensors[found].slice < 0 && !tensors[found].spec.sliced)
+            throw PlanError(concat("group '", name, "': tensor '", tensor, "' is not sliced"));
+        return {found, num_slices(found)};
     }
 
     constexpr bool operator==(const Plan& other) const {
         return name == other.name && num_devices == other.num_devices &&
                alignment_bytes == other.alignment_bytes && alignment_elems == other.alignment_elems &&
                segments == other.segments && tensors == other.tensors;
+    }
+
+  private:
+    constexpr std::size_t first_of(std::string_view tensor) const {
+        for (std::size_t i = 0; i < tensors.size(); ++i)
+            if (tensors[i].spec.name == tensor)
+                return i;
+        throw PlanError(concat("group '", name, "' has no tensor '", tensor, "'"));
+    }
+    constexpr std::int64_t num_slices(std::size_t first) const {
+        std::size_t end = first;
+        while (end < tensors.size() && tensors[end].slice == static_cast<std::int64_t>(end - first))
+            ++end;
+        return static_cast<std::int64_t>(end - first);
     }
 };
 
@@ -199,6 +229,9 @@ constexpr std::uint64_t fingerprint(const Plan& plan) {
         hash.add(static_cast<std::int64_t>(tensor.spec.block.kind));
         hash.add(tensor.spec.block.sizes);
         hash.add(static_cast<std::int64_t>(tensor.spec.dtype));
+        hash.add(tensor.spec.align_bytes);
+        hash.add(tensor.spec.sliced ? 1 : 0);
+        hash.add(tensor.slice);
         hash.add(tensor.segment);
         hash.add(tensor.offset);
     }
@@ -215,9 +248,11 @@ inline std::vector<std::string> describe(const Plan& plan) {
     for (std::size_t i = 0; i < plan.segments.size(); ++i)
         lines.push_back(concat("segment ", i, " with shards of ", plan.segments[i].shard_elems, " elements"));
     for (const PlacedTensor& tensor : plan.tensors)
-        lines.push_back(concat("tensor '", tensor.spec.name, "' ", name(tensor.spec.dtype), " ",
-                               to_string(tensor.spec.shape), " ", to_string(tensor.spec.block), " at offset ",
-                               tensor.offset, " of segment ", tensor.segment));
+        lines.push_back(concat("tensor '", tensor.spec.name, "' ",
+                               tensor.slice < 0 ? std::string() : concat("slice ", tensor.slice, " "),
+                               name(tensor.spec.dtype), " ", to_string(tensor.spec.shape), " ",
+                               to_string(tensor.spec.block), " aligned to ", tensor.spec.align_bytes,
+                               " bytes at offset ", tensor.offset, " of segment ", tensor.segment));
     return lines;
 }
 

@@ -14,10 +14,12 @@
 
 namespace ragged {
 
-/// A tensor as a policy sees it.
+/// A tensor as a policy sees it: one contiguous run of elements. Each slice of a sliced tensor is one.
 struct PlanTensor {
     Tensor spec;
     CutPattern cuts;
+    std::int64_t align_elems = 1; // its start is a multiple of this; divides PlanInput::alignment_elems
+    std::int64_t slice = -1;      // of a sliced tensor; -1: the whole tensor
 
     constexpr std::int64_t elements() const { return cuts.elements; }
 };
@@ -25,7 +27,8 @@ struct PlanTensor {
 struct PlanInput {
     std::span<const PlanTensor> tensors; // registration order
     std::int64_t num_devices = 1;
-    std::int64_t alignment_elems = 1;
+    std::int64_t alignment_elems = 1; // every S is a multiple of this
+    std::int64_t element_bytes = 1;   // of the largest plane: what padding costs
 
     constexpr std::int64_t elements() const {
         std::int64_t sum = 0;
@@ -37,9 +40,17 @@ struct PlanInput {
 
 /// What a policy returns.
 struct Arrangement {
-    std::int64_t shard_elems = 0;      // S
-    std::vector<std::int64_t> offsets; // [tensors], elements from the start of the gathered buffer
-    std::int64_t set_by = -1;          // index of the tensor that forced S; -1: none did
+    struct Region {
+        std::int64_t shard_elems = 0; // S
+        std::int64_t set_by = -1;     // index of the tensor that forced S; -1: none did
+    };
+    struct Start {
+        std::int64_t segment = 0;
+        std::int64_t offset = 0; // elements from the start of the gathered segment
+    };
+
+    std::vector<Region> segments{};
+    std::vector<Start> starts{}; // [tensors]
     // Each tensor is cut into num_devices even runs of rows (the last may be short or missing); offsets then
     // count inside a shard, and a gather has to be copied apart. Only comparison layouts do this.
     bool interleaved = false;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include <ragged/core/fixed_string.hpp>
 #include <ragged/plan/make_plan.hpp>
@@ -28,66 +29,111 @@ struct StaticTensor {
 /// The plan of `Layer`, a Group that is a constant with static storage.
 template <const auto& Layer>
 struct StaticPlan {
-    static constexpr std::size_t num_tensors = Layer.tensors.size();
+    /// Contiguous runs: tensors, and each slice of the sliced ones.
+    static constexpr std::size_t num_runs = [] {
+        std::int64_t runs = 0;
+        for (const Tensor& tensor : Layer.tensors)
+            runs += ragged::num_runs(tensor);
+        return static_cast<std::size_t>(runs);
+    }();
 
     std::string_view policy;
     std::int64_t num_devices;
     std::int64_t alignment_bytes;
     std::int64_t alignment_elems;
-    std::array<Segment, 1> segments;
-    std::array<std::int64_t, num_tensors> offsets;
+    std::size_t num_segments;
+    std::array<Segment, num_runs + 1> segment_storage; // the first num_segments are used
+    std::array<Arrangement::Start, num_runs> starts;
+    std::array<std::int64_t, num_runs> align_bytes;
     Violations violations;
 
-    constexpr std::int64_t elements() const { return segments[0].elements; }
-    constexpr std::int64_t padded_elements() const { return num_devices * segments[0].shard_elems; }
-    constexpr double padding_ratio() const {
-        return elements() == 0
-                   ? 0.0
-                   : static_cast<double>(padded_elements() - elements()) / static_cast<double>(elements());
+    constexpr std::span<const Segment> segments() const { return {segment_storage.data(), num_segments}; }
+    constexpr std::int64_t elements() const {
+        std::int64_t sum = 0;
+        for (const Segment& segment : segments())
+            sum += segment.elements;
+        return sum;
     }
+    constexpr std::int64_t padded_elements() const {
+        std::int64_t sum = 0;
+        for (const Segment& segment : segments())
+            sum += segment.shard_elems;
+        return num_devices * sum;
+    }
+    constexpr double padding_ratio() const { return detail::padding_ratio(padded_elements(), elements()); }
 
-    /// The tensor called `Name`; a name that the group lacks does not compile.
+    /// The tensor called `Name`; a name that the group lacks, or a sliced tensor, does not compile.
     template <FixedString Name>
     constexpr auto tensor() const {
-        constexpr std::size_t index = index_of<Name>();
-        return [&]<std::size_t... Dim>(std::index_sequence<Dim...>) {
-            constexpr Shape shape = Layer.tensors[index].shape;
-            return StaticTensor<StaticShape<shape[static_cast<int>(Dim)]...>>{{}, index, 0, offsets[index]};
-        }
-        (std::make_index_sequence<static_cast<std::size_t>(Layer.tensors[index].shape.rank())>{});
+        constexpr std::size_t at = position_of<Name>();
+        static_assert(!Layer.tensors[at].sliced,
+                      "ragged: the tensor lies in slices; take one with slice<\"name\", i>()");
+        return run<at>(run_of(at));
+    }
+    /// Slice `Index` of the sliced tensor called `Name`.
+    template <FixedString Name, std::int64_t Index>
+    constexpr auto slice() const {
+        constexpr std::size_t at = position_of<Name>();
+        static_assert(Layer.tensors[at].sliced, "ragged: the tensor is not sliced; take it with tensor()");
+        static_assert(0 <= Index && Index < Layer.tensors[at].shape[0],
+                      "ragged: the tensor has fewer slices");
+        return run<at>(run_of(at) + static_cast<std::size_t>(Index));
     }
 
     /// The same plan for the run-time interfaces, with the group's name.
     Plan plan(std::string name) const {
-        Plan result;
-        result.name = std::move(name);
-        result.policy = policy;
-        result.num_devices = num_devices;
-        result.alignment_bytes = alignment_bytes;
-        result.alignment_elems = alignment_elems;
-        result.violations = violations;
-        result.segments.assign(segments.begin(), segments.end());
-        for (std::size_t i = 0; i < num_tensors; ++i) {
-            const Tensor& tensor = Layer.tensors[i];
-            result.tensors.push_back({{std::string(tensor.name), tensor.shape, tensor.block, tensor.dtype},
-                                      cuts_of(tensor),
-                                      0,
-                                      offsets[i]});
+        Plan result{std::move(name),
+                    std::string(policy),
+                    num_devices,
+                    alignment_bytes,
+                    alignment_elems,
+                    {segments().begin(), segments().end()},
+                    {},
+                    violations};
+        for (const Tensor& tensor : Layer.tensors) {
+            const bool stacked = tensor.sliced && tensor.shape[0] > 0;
+            const Tensor spec = stacked ? slice_of(tensor) : tensor;
+            for (std::int64_t i = 0; i < ragged::num_runs(tensor); ++i) {
+                const std::size_t at = result.tensors.size();
+                result.tensors.push_back({{std::string(spec.name), spec.shape, spec.block, spec.dtype,
+                                           align_bytes[at], spec.sliced},
+                                          cuts_of(spec),
+                                          starts[at].segment,
+                                          starts[at].offset,
+                                          stacked ? i : -1});
+            }
         }
         return result;
     }
 
   private:
     template <FixedString Name>
-    static consteval std::size_t index_of() {
-        constexpr std::size_t index = [] {
+    static consteval std::size_t position_of() {
+        constexpr std::size_t position = [] {
             std::size_t i = 0;
-            while (i < num_tensors && Layer.tensors[i].name != Name.view())
+            while (i < Layer.tensors.size() && Layer.tensors[i].name != Name.view())
                 ++i;
             return i;
         }();
-        static_assert(index < num_tensors, "ragged: the group has no tensor of this name");
-        return index;
+        static_assert(position < Layer.tensors.size(), "ragged: the group has no tensor of this name");
+        return position;
+    }
+    static constexpr std::size_t run_of(std::size_t position) {
+        std::int64_t before = 0;
+        for (std::size_t i = 0; i < position; ++i)
+            before += ragged::num_runs(Layer.tensors[i]);
+        return static_cast<std::size_t>(before);
+    }
+    template <std::size_t Position>
+    constexpr auto run(std::size_t index) const {
+        return [&]<std::size_t... Dim>(std::index_sequence<Dim...>) {
+            constexpr Shape shape = Layer.tensors[Position].sliced ? slice_of(Layer.tensors[Position]).shape
+                                                                   : Layer.tensors[Position].shape;
+            return StaticTensor<StaticShape<shape[static_cast<int>(Dim)]...>>{
+                {}, index, starts[index].segment, starts[index].offset};
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(Layer.tensors[Position].shape.rank()) -
+                                  (Layer.tensors[Position].sliced ? 1 : 0)>{});
     }
 };
 
@@ -96,12 +142,21 @@ struct StaticPlan {
 template <const auto& Layer, planner_policy Policy = policy::Exact>
 consteval auto plan(std::int64_t num_devices, const Policy& policy = {}, const PlanOptions& options = {}) {
     detail::check_num_devices(num_devices);
-    const std::vector<PlanTensor> tensors = detail::plan_tensors(Layer.tensors);
-    const PlanInput input{tensors, num_devices, detail::alignment_elems(tensors, options)};
-    const detail::Arranged arranged = detail::arrange(input, policy);
-    StaticPlan<Layer> result{Policy::name,       num_devices, options.alignment_bytes, input.alignment_elems,
-                             {arranged.segment}, {},          arranged.violations};
-    std::copy(arranged.offsets.begin(), arranged.offsets.end(), result.offsets.begin());
+    const detail::Prepared prepared = detail::prepare(Layer.tensors, options);
+    const detail::Arranged arranged = detail::arrange(prepared.input(num_devices), policy);
+    StaticPlan<Layer> result{Policy::name,
+                             num_devices,
+                             prepared.alignment_elems * prepared.planes.smallest,
+                             prepared.alignment_elems,
+                             arranged.segments.size(),
+                             {},
+                             {},
+                             {},
+                             arranged.violations};
+    std::copy(arranged.segments.begin(), arranged.segments.end(), result.segment_storage.begin());
+    std::copy(arranged.starts.begin(), arranged.starts.end(), result.starts.begin());
+    for (std::size_t i = 0; i < prepared.tensors.size(); ++i)
+        result.align_bytes[i] = prepared.tensors[i].spec.align_bytes;
     return result;
 }
 

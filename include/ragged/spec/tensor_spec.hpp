@@ -70,6 +70,10 @@ struct BasicTensorSpec {
     Shape shape;
     Block block{};
     DType dtype = DType::bf16;
+    std::int64_t align_bytes = 0; // of its start in every plane, a power of two; 0: as the plan's option says
+    bool sliced = false; // a stack: each slice of dimension 0 is contiguous, two slices may lie apart
+
+    constexpr bool operator==(const BasicTensorSpec&) const = default;
 };
 
 using TensorSpec = BasicTensorSpec<std::string>;
@@ -94,7 +98,8 @@ struct Group {
     GroupSpec spec(std::string name) const {
         GroupSpec result{std::move(name), {}};
         for (const Tensor& tensor : tensors)
-            result.tensors.push_back({std::string(tensor.name), tensor.shape, tensor.block, tensor.dtype});
+            result.tensors.push_back({std::string(tensor.name), tensor.shape, tensor.block, tensor.dtype,
+                                      tensor.align_bytes, tensor.sliced});
         return result;
     }
 };
@@ -106,11 +111,18 @@ struct ModelSpec {
     std::vector<GroupSpec> groups;
 };
 
-/// Refuse a block that does not fit its tensor. A 0-element tensor has no block to cut and takes any.
+/// Refuse a block that does not fit its tensor, and a stack whose slices do not exist or share a block. A
+/// 0-element tensor has no block to cut and takes any.
 /// @throws SpecError naming the tensor, the block and the shape
 template <class Name>
 constexpr void check_block(const BasicTensorSpec<Name>& tensor) {
     const Block& block = tensor.block;
+    if (tensor.sliced && tensor.shape.rank() < 2)
+        throw SpecError(concat("tensor '", tensor.name, "': shape ", to_string(tensor.shape),
+                               " has no slices; a sliced tensor has 2 dimensions or more"));
+    if (tensor.sliced && block.kind == Block::Kind::tile && block.sizes.rank() > 0 && block.sizes[0] != 1)
+        throw SpecError(concat("tensor '", tensor.name, "': ", to_string(block), " spans ", block.sizes[0],
+                               " slices of dimension 0, a sliced tensor allows 1"));
     for (int dim = 0; dim < block.sizes.rank(); ++dim)
         if (block.sizes[dim] < 1)
             throw SpecError(
@@ -126,6 +138,29 @@ constexpr void check_block(const BasicTensorSpec<Name>& tensor) {
         if (block.sizes[dim] > tensor.shape[dim])
             throw SpecError(concat("tensor '", tensor.name, "': ", to_string(block), " is larger than shape ",
                                    to_string(tensor.shape), " in dimension ", dim));
+}
+
+/// Contiguous runs that a tensor is placed in: one, or one per slice. A stack of no slices is one empty run.
+template <class Name>
+constexpr std::int64_t num_runs(const BasicTensorSpec<Name>& tensor) {
+    return tensor.sliced && tensor.shape[0] > 0 ? tensor.shape[0] : 1;
+}
+
+/// One slice of a sliced tensor, as a tensor of its own. @pre check_block accepted the tensor
+template <class Name>
+constexpr BasicTensorSpec<Name> slice_of(const BasicTensorSpec<Name>& tensor) {
+    const auto without_first = [](const Shape& sizes) {
+        Shape rest;
+        for (int dim = 1; dim < sizes.rank(); ++dim)
+            rest.push_back(sizes[dim]);
+        return rest;
+    };
+    BasicTensorSpec<Name> slice = tensor;
+    slice.sliced = false;
+    slice.shape = without_first(tensor.shape);
+    if (tensor.block.kind == Block::Kind::tile)
+        slice.block.sizes = without_first(tensor.block.sizes);
+    return slice;
 }
 
 /// Refuse a group in which two tensors have one name: views are found by name.

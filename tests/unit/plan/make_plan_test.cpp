@@ -57,9 +57,16 @@ struct Lawless : Canned {
 const GroupSpec two{"g", {{"a", {6, 10}, ragged::rows(1), DType::u8}, {"b", {8}, {}, DType::u8}}};
 const PlanOptions unaligned{.alignment_bytes = 1};
 
-Plan canned(std::int64_t shard, std::vector<std::int64_t> offsets, std::int64_t devices = 4,
+Arrangement one_segment(std::int64_t shard, const std::vector<std::int64_t>& offsets) {
+    Arrangement result{.segments = {{shard}}};
+    for (std::int64_t offset : offsets)
+        result.starts.push_back({0, offset});
+    return result;
+}
+
+Plan canned(std::int64_t shard, const std::vector<std::int64_t>& offsets, std::int64_t devices = 4,
             PlanOptions options = unaligned) {
-    return make_plan(two, devices, Canned{{shard, std::move(offsets)}}, options);
+    return make_plan(two, devices, Canned{one_segment(shard, offsets)}, options);
 }
 
 GroupSpec one(const char* name, const Shape& shape, DType dtype = DType::bf16) {
@@ -154,17 +161,15 @@ TEST_CASE("names and blocks are checked before planning") {
                          ragged::SpecError);
 }
 
-TEST_CASE("short blocks in the middle of a tensor are refused, with tensor and numbers") {
-    const GroupSpec group{"g", {{"a", {8}}, {"experts", {2, 6, 5}, ragged::tile({1, 4, 2})}}};
-    CHECK_THROWS_WITH_AS(make_plan(group, 2),
-                         "group 'g': tensor 'experts': block:1x4x2 on 2x6x5 cuts every 20 elements, which "
-                         "does not divide the period of 30; short blocks in the middle of a tensor cannot be "
-                         "planned yet",
-                         ragged::PlanError);
-    const GroupSpec single{"g", {{"experts", {1, 6, 5}, ragged::tile({1, 4, 2})}}}; // one period is ordinary
-    CHECK_NOTHROW(make_plan(single, 2));
-    const GroupSpec divides{"g", {{"experts", {2, 8, 5}, ragged::tile({1, 4, 2})}}};
-    CHECK_NOTHROW(make_plan(divides, 2));
+TEST_CASE("short blocks in every slice of a stack are planned; no cut mixes two slices") {
+    // periods of 30 in steps of 20: cuts at 20, 30, 50, 60
+    const GroupSpec group{
+        "g", {{"a", {8}, {}, DType::u8}, {"experts", {2, 6, 5}, ragged::tile({1, 4, 2}), DType::u8}}};
+    const Plan plan = make_plan(group, 2, {}, unaligned);
+    // the fair share is 34: a head of 20 leaves 40 for the second device, a head of 30 leaves 30
+    CHECK(plan.segments[0].shard_elems == 38);
+    CHECK(plan.tensors[1].offset == 8);
+    CHECK(plan.tensors[1].cuts == ragged::CutPattern{60, 20, 30});
 }
 
 TEST_CASE("counts beyond 64 bits are refused") {
@@ -179,24 +184,26 @@ TEST_CASE("counts beyond 64 bits are refused") {
 }
 
 TEST_CASE("a policy answers for every tensor, with a buffer") {
-    CHECK_THROWS_WITH_AS(canned(20, {0}), "group 'g': the policy returned 1 offsets for 2 tensors",
+    CHECK_THROWS_WITH_AS(canned(20, {0}), "group 'g': the policy returned 1 starts for 2 tensors",
                          ragged::PlanError);
-    CHECK_THROWS_WITH_AS(canned(20, {0, 60, 70}), "group 'g': the policy returned 3 offsets for 2 tensors",
+    CHECK_THROWS_WITH_AS(canned(20, {0, 60, 70}), "group 'g': the policy returned 3 starts for 2 tensors",
                          ragged::PlanError);
     CHECK_THROWS_WITH_AS(canned(-1, {0, 60}),
-                         "group 'g': shards of -1 elements on 4 devices are not a buffer", ragged::PlanError);
-    CHECK_THROWS_WITH_AS(canned(max_count / 4 + 1, {0, 60}),
-                         "group 'g': shards of 2305843009213693952 elements on 4 devices are not a buffer",
+                         "group 'g': shards of -1 elements behind 0 others on 4 devices are not a buffer",
                          ragged::PlanError);
+    CHECK_THROWS_WITH_AS(
+        canned(max_count / 4 + 1, {0, 60}),
+        "group 'g': shards of 2305843009213693952 elements behind 0 others on 4 devices are not a buffer",
+        ragged::PlanError);
 }
 
 TEST_CASE("tensors that overlap or leave the buffer are no layout, from a lawless policy either") {
-    const auto lawless = [](std::int64_t shard, std::vector<std::int64_t> offsets) {
-        return make_plan(two, 4, Lawless{{{shard, std::move(offsets)}}}, unaligned);
+    const auto lawless = [](std::int64_t shard, const std::vector<std::int64_t>& offsets) {
+        return make_plan(two, 4, Lawless{{one_segment(shard, offsets)}}, unaligned);
     };
     for (const bool with_promise : {true, false}) {
-        const auto plan = [&](std::int64_t shard, std::vector<std::int64_t> offsets) {
-            return with_promise ? canned(shard, std::move(offsets)) : lawless(shard, std::move(offsets));
+        const auto plan = [&](std::int64_t shard, const std::vector<std::int64_t>& offsets) {
+            return with_promise ? canned(shard, offsets) : lawless(shard, offsets);
         };
         CHECK_THROWS_WITH_AS(plan(20, {0, 59}),
                              "group 'g': tensor 'b' at offset 59 overlaps tensor 'a' that ends at 60",
@@ -238,13 +245,112 @@ TEST_CASE("a policy that promises the laws and breaks one is refused; a lawless 
         (start + "0 blocks cut, 1 starts or shards misaligned, 0 elements copied per gather").c_str(),
         ragged::PlanError);
 
-    const Plan plan = make_plan(two, 4, Lawless{{{17, {0, 60}}}}, unaligned);
+    const Plan plan = make_plan(two, 4, Lawless{{one_segment(17, {0, 60})}}, unaligned);
     CHECK(plan.violations == ragged::Violations{3, 0, 0});
     CHECK_FALSE(canned(20, {0, 60}).violations.any());
 }
 
+TEST_CASE("every tensor lies in a segment that the policy returned, and segments are checked one by one") {
+    const auto plan = [](Arrangement arrangement) {
+        return make_plan(two, 4, Canned{std::move(arrangement)}, unaligned);
+    };
+    const Plan split = plan({.segments = {{20}, {2, 1}}, .starts = {{0, 0}, {1, 0}}});
+    CHECK(split.segments == std::vector<ragged::Segment>{{20, 20, 60, -1}, {2, 2, 8, 1}});
+    CHECK(split.tensors[0].segment == 0);
+    CHECK(split.tensors[1].segment == 1);
+    CHECK(split.padded_elements() == 88);
+    CHECK(split.segment_offset(1) == 80);
+    CHECK(split.region_offset(1) == 20);
+    CHECK_THROWS_WITH_AS(plan({.segments = {{20}}, .starts = {{0, 0}, {1, 0}}}),
+                         "group 'g': tensor 'b' lies in segment 1, the policy returned 1", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(plan({.segments = {{20}}, .starts = {{-1, 0}, {0, 0}}}),
+                         "group 'g': tensor 'a' lies in segment -1, the policy returned 1",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(plan({.segments = {{20}, {2}}, .starts = {{0, 0}, {1, 1}}}),
+                         "group 'g': tensor 'b' ends at 9, beyond the 8 elements of the buffer",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(plan({.segments = {{20}, {max_count / 4}}, .starts = {{0, 0}, {1, 0}}}),
+                         "group 'g': shards of 2305843009213693951 elements behind 20 others on 4 devices "
+                         "are not a buffer",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(plan({.segments = {{17}, {2}}, .starts = {{0, 0}, {1, 0}}}),
+                         "group 'g': policy 'canned' broke a law: 3 blocks cut, 0 starts or shards "
+                         "misaligned, 0 elements copied per gather",
+                         ragged::PlanError);
+}
+
+TEST_CASE("a tensor's own alignment: the start of it alone, S for the strictest") {
+    GroupSpec group{"g", {{"a", {3}}, {"b", {5}}, {"c", {7}}}};
+    group.tensors[1].align_bytes = 16;
+    group.tensors[2].align_bytes = 1024;
+    const Plan plan = make_plan(group, 1);
+    CHECK(plan.alignment_bytes == 1024);
+    CHECK(plan.alignment_elems == 512);
+    CHECK(plan.tensors[0].offset == 0);
+    CHECK(plan.tensors[1].offset == 8); // 16 bytes; the default of 128 would be 64 elements
+    CHECK(plan.tensors[2].offset == 512);
+    CHECK(plan.segments[0].shard_elems == 1024);
+    CHECK(plan.tensors[0].spec.align_bytes == 128);
+    CHECK(plan.tensors[1].spec.align_bytes == 16);
+    // for all declared planes at once
+    const Plan bytes = make_plan(group, 1, {}, {.planes = {DType::i8, DType::f32}});
+    CHECK(bytes.tensors[1].offset == 16);
+    CHECK(bytes.tensors[2].offset == 1024);
+
+    group.tensors[1].align_bytes = 24;
+    CHECK_THROWS_WITH_AS(make_plan(group, 1),
+                         "group 'g': tensor 'b': alignment of 24 bytes is not a power of two",
+                         ragged::PlanError);
+    group.tensors[1].align_bytes = 2;
+    CHECK_THROWS_WITH_AS(
+        make_plan(group, 1, {}, {.planes = {DType::f32}}),
+        "group 'g': plane: alignment of 2 bytes is not a multiple of the 4-byte elements of f32",
+        ragged::PlanError);
+}
+
+TEST_CASE("slices of a stack are placed apart, under one name") {
+    GroupSpec group{"g", {{"w", {3, 4, 5}, ragged::rows(4), DType::u8}, {"b", {4}, {}, DType::u8}}};
+    group.tensors[0].sliced = true;
+    const Plan plan = make_plan(group, 4, {}, unaligned);
+    REQUIRE(plan.tensors.size() == 4);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(plan.tensors[i].slice == static_cast<std::int64_t>(i));
+        CHECK(plan.tensors[i].spec.name == "w");
+        CHECK(plan.tensors[i].spec.shape == Shape{4, 5});
+        CHECK(plan.tensors[i].offset == static_cast<std::int64_t>(20 * i));
+    }
+    CHECK(plan.segments[0].shard_elems == 20); // each slice is one block
+    CHECK(plan.tensors[3].slice == -1);
+    CHECK(plan.index_of("b") == 3);
+    CHECK(plan.slices_of("w").first == 0);
+    CHECK(plan.slices_of("w").count == 3);
+    CHECK_THROWS_WITH_AS(plan.index_of("w"), "group 'g': tensor 'w' lies in 3 slices; ask for its slices",
+                         ragged::PlanError);
+    CHECK_THROWS_WITH_AS(plan.slices_of("b"), "group 'g': tensor 'b' is not sliced", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(plan.slices_of("x"), "group 'g' has no tensor 'x'", ragged::PlanError);
+
+    group.tensors[0].shape = {0, 4, 5};
+    const Plan none = make_plan(group, 4, {}, unaligned);
+    CHECK(none.tensors.size() == 2);
+    CHECK(none.slices_of("w").count == 0);
+
+    group.tensors[0] = {"w", {8}, {}, DType::u8, 0, true};
+    CHECK_THROWS_WITH_AS(
+        make_plan(group, 4),
+        "group 'g': tensor 'w': shape 8 has no slices; a sliced tensor has 2 dimensions or more",
+        ragged::SpecError);
+    group.tensors[0] = {"w", {3, 4, 5}, ragged::tile({2, 2, 5}), DType::u8, 0, true};
+    CHECK_THROWS_WITH_AS(
+        make_plan(group, 4),
+        "group 'g': tensor 'w': block:2x2x5 spans 2 slices of dimension 0, a sliced tensor allows 1",
+        ragged::SpecError);
+    group.tensors[0].block = ragged::tile({1, 2, 5});
+    CHECK(make_plan(group, 4, {}, unaligned).tensors[2].spec.block == ragged::tile({2, 5}));
+}
+
 TEST_CASE("what the policy returned is in the plan, in registration order") {
-    const Plan plan = make_plan(two, 4, Canned{{20, {20, 8}, 1}}, unaligned);
+    const Plan plan =
+        make_plan(two, 4, Canned{{.segments = {{20, 1}}, .starts = {{0, 20}, {0, 8}}}}, unaligned);
     CHECK(plan.name == "g");
     CHECK(plan.policy == "canned");
     CHECK(plan.num_devices == 4);

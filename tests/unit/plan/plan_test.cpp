@@ -231,15 +231,16 @@ TEST_CASE("the fingerprint is the same on every machine: this one is a constant"
 }
 
 TEST_CASE("the plan as text, one fact a line") {
-    CHECK(ragged::describe(two_segments()) == std::vector<std::string>{
-                                                  "group 'layers.0' with 3 tensors on 3 devices",
-                                                  "alignment of 8 bytes, 4 elements",
-                                                  "segment 0 with shards of 8 elements",
-                                                  "segment 1 with shards of 12 elements",
-                                                  "tensor 'wq' bf16 5x3 rows:1 at offset 0 of segment 0",
-                                                  "tensor 'norm' bf16 4 elements:1 at offset 16 of segment 0",
-                                                  "tensor 'w1' bf16 6x5 block:2x5 at offset 4 of segment 1",
-                                              });
+    CHECK(ragged::describe(two_segments()) ==
+          std::vector<std::string>{
+              "group 'layers.0' with 3 tensors on 3 devices",
+              "alignment of 8 bytes, 4 elements",
+              "segment 0 with shards of 8 elements",
+              "segment 1 with shards of 12 elements",
+              "tensor 'wq' bf16 5x3 rows:1 aligned to 0 bytes at offset 0 of segment 0",
+              "tensor 'norm' bf16 4 elements:1 aligned to 0 bytes at offset 16 of segment 0",
+              "tensor 'w1' bf16 6x5 block:2x5 aligned to 0 bytes at offset 4 of segment 1",
+          });
 }
 
 TEST_CASE("violations: any of the three") {

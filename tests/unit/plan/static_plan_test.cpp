@@ -63,35 +63,35 @@ void check_equal(const Static& constant, std::int64_t devices, const Policy& pol
 } // namespace
 
 TEST_CASE("a llama-3-8b layer on 64 devices, as constants") {
-    static_assert(plan_64.num_tensors == 9 && plan_64.elements() == 218'112'000);
+    static_assert(plan_64.num_runs == 9 && plan_64.elements() == 218'112'000);
     static_assert(plan_64.num_devices == 64 && plan_64.alignment_bytes == 128);
     static_assert(plan_64.alignment_elems == 64); // of bf16; the f32 norm needs 32
     // Every matrix but wk and wv covers whole shards: S is a multiple of lcm(32 * 4096, 16 * 14336) = 917504,
     // and the fair share 3408000 lies between 3 and 4 of them.
-    static_assert(plan_64.segments[0].shard_elems == 4 * 917'504);
-    static_assert(plan_64.segments[0].proven_optimal());
+    static_assert(plan_64.segments()[0].shard_elems == 4 * 917'504);
+    static_assert(plan_64.segments()[0].proven_optimal());
     static_assert(plan_64.padded_elements() == std::int64_t{64} * 4 * 917'504);
     static_assert(plan_64.padding_ratio() > 0.0768 && plan_64.padding_ratio() < 0.0769);
     // One after another; before w2 a gap, so that the boundary 44 * S falls between two of its runs of 16
     // rows.
-    static_assert(plan_64.offsets[0] == 0 && plan_64.offsets[1] == 16'777'216);
-    static_assert(plan_64.offsets[2] == 20'971'520 && plan_64.offsets[3] == 25'165'824);
-    static_assert(plan_64.offsets[4] == 41'943'040 && plan_64.offsets[5] == 100'663'296);
-    static_assert(plan_64.offsets[6] == 100'663'296 + 58'720'256 + 32'768);
-    static_assert(44 * plan_64.segments[0].shard_elems - plan_64.offsets[6] == 9 * 16 * 14'336);
-    static_assert(plan_64.offsets[7] == plan_64.offsets[6] + 58'720'256);
-    static_assert(plan_64.offsets[8] == plan_64.offsets[7] + 4'096);
+    static_assert(plan_64.starts[0].offset == 0 && plan_64.starts[1].offset == 16'777'216);
+    static_assert(plan_64.starts[2].offset == 20'971'520 && plan_64.starts[3].offset == 25'165'824);
+    static_assert(plan_64.starts[4].offset == 41'943'040 && plan_64.starts[5].offset == 100'663'296);
+    static_assert(plan_64.starts[6].offset == 100'663'296 + 58'720'256 + 32'768);
+    static_assert(44 * plan_64.segments()[0].shard_elems - plan_64.starts[6].offset == 9 * 16 * 14'336);
+    static_assert(plan_64.starts[7].offset == plan_64.starts[6].offset + 58'720'256);
+    static_assert(plan_64.starts[8].offset == plan_64.starts[7].offset + 4'096);
 }
 
 TEST_CASE("on 16 devices 15 of these multiples are nearly the fair share: padding below 1 %") {
-    static_assert(plan_16.segments[0].shard_elems == 15 * 917'504);
+    static_assert(plan_16.segments()[0].shard_elems == 15 * 917'504);
     static_assert(plan_16.padding_ratio() < 0.01);
 }
 
 TEST_CASE("a tensor of the plan knows its extents and place") {
     constexpr auto w2 = plan_64.tensor<"w2">();
     static_assert(std::is_same_v<decltype(w2.shape), ragged::StaticShape<4096, 14336>>);
-    static_assert(w2.index == 6 && w2.segment == 0 && w2.offset == plan_64.offsets[6]);
+    static_assert(w2.index == 6 && w2.segment == 0 && w2.offset == plan_64.starts[6].offset);
     constexpr auto norm = plan_64.tensor<"attention_norm">();
     static_assert(norm.shape[0] == 4096 && norm.index == 7);
     constexpr auto plan_3 = ragged::plan<odd>(3);

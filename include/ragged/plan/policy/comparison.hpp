@@ -21,10 +21,10 @@ struct FlatElements {
         Arrangement result;
         std::int64_t end = 0;
         for (const PlanTensor& tensor : input.tensors) {
-            result.offsets.push_back(end);
+            result.starts.push_back({0, end});
             end = checked_add(end, tensor.elements(), "elements of a group");
         }
-        result.shard_elems = ceil_div(end, input.num_devices);
+        result.segments = {{ceil_div(end, input.num_devices)}};
         return result;
     }
 };
@@ -38,16 +38,18 @@ struct EvenRows {
     constexpr Arrangement operator()(const PlanInput& input) const {
         Arrangement result;
         result.interleaved = true;
+        std::int64_t shard = 0;
         for (const PlanTensor& tensor : input.tensors) {
             const Shape& shape = tensor.spec.shape;
             const std::int64_t rows_per_device =
                 shape.rank() == 0 ? 1 : ceil_div(shape[0], input.num_devices);
-            result.offsets.push_back(result.shard_elems);
-            result.shard_elems = checked_add(
-                result.shard_elems,
+            result.starts.push_back({0, shard});
+            shard = checked_add(
+                shard,
                 checked_mul(rows_per_device, shape.rank() == 0 ? 1 : inner_elements(shape, 0), "even rows"),
                 "shard");
         }
+        result.segments = {{shard}};
         return result;
     }
 };
@@ -67,10 +69,10 @@ struct CommonRowMultiple {
                 tensor.elements() == 0 || shape.rank() < 2 ? 1 : inner_elements(shape, 0);
             multiple = saturating_lcm(multiple, row);
             end = round_up(end, row);
-            result.offsets.push_back(end);
+            result.starts.push_back({0, end});
             end = checked_add(end, tensor.elements(), "elements of a group");
         }
-        result.shard_elems = round_up(ceil_div(end, input.num_devices), multiple);
+        result.segments = {{round_up(ceil_div(end, input.num_devices), multiple)}};
         return result;
     }
 };
@@ -84,11 +86,11 @@ struct Concatenate {
         Arrangement result;
         std::int64_t end = 0;
         for (const PlanTensor& tensor : input.tensors) {
-            end = round_up(end, input.alignment_elems);
-            result.offsets.push_back(end);
+            end = round_up(end, tensor.align_elems);
+            result.starts.push_back({0, end});
             end = checked_add(end, tensor.elements(), "elements of a group");
         }
-        result.shard_elems = round_up(ceil_div(end, input.num_devices), input.alignment_elems);
+        result.segments = {{round_up(ceil_div(end, input.num_devices), input.alignment_elems)}};
         return result;
     }
 };
