@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include <ragged/core/utf8.hpp>
 #include <ragged/plan/make_plan.hpp>
-#include <ragged/report/utf8.hpp>
 
 namespace ragged {
 

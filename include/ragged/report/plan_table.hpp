@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include <ragged/core/utf8.hpp>
 #include <ragged/plan/make_plan.hpp>
 #include <ragged/plan/policy/comparison.hpp>
-#include <ragged/report/utf8.hpp>
 
 namespace ragged {
 

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names in reports. An inventory may hold any bytes; JSON and XML hold valid UTF-8 only.
+// Names may hold any bytes; JSON, XML and a terminal take valid UTF-8 only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,15 @@ inline std::size_t utf8_length(std::string_view text) {
     return length;
 }
 
+/// Append a character. @pre `code` is at most U+10FFFF and no surrogate
+inline void append_utf8(std::string& text, std::uint32_t code) {
+    constexpr std::uint32_t lead[] = {0x00, 0xc0, 0xe0, 0xf0};
+    int rest = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; // bytes after the first
+    text += static_cast<char>(lead[rest] | code >> (6 * rest));
+    while (rest-- > 0)
+        text += static_cast<char>(0x80u | (code >> (6 * rest) & 0x3fu));
+}
+
 inline constexpr std::string_view utf8_replacement = "\xef\xbf\xbd"; // U+FFFD
 
 /// The text with U+FFFD for each control character and each byte that is no UTF-8: what a terminal and XML
@@ -49,12 +59,27 @@ inline std::string printable(std::string_view text) {
     return result;
 }
 
+/// Whether a byte is one after the first of a character.
+inline bool continues_utf8(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0u) == 0x80;
+}
+
 /// Characters of printable text: one column each in a table.
 inline std::size_t num_characters(std::string_view text) {
     std::size_t count = 0;
     for (const char c : text)
-        count += (static_cast<unsigned char>(c) & 0xc0u) != 0x80 ? 1 : 0;
+        count += continues_utf8(c) ? 0 : 1;
     return count;
+}
+
+/// As much of a text as a message can take: whole characters from its start.
+inline std::string excerpt(std::string_view text) {
+    std::size_t length = 60;
+    if (text.size() <= length)
+        return std::string(text);
+    while (length > 0 && continues_utf8(text[length]))
+        --length;
+    return std::string(text.substr(0, length)) + "...";
 }
 
 } // namespace detail

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <ragged/report/utf8.hpp>
+#include <ragged/core/utf8.hpp>
 
 namespace detail = ragged::detail;
 
@@ -30,6 +30,9 @@ TEST_CASE("every code point but surrogates is a character, and no shorter part o
     for (std::uint32_t code = 0; code < 0x110000; ++code) {
         const std::string text = encoded(code);
         const bool surrogate = code >= 0xd800 && code < 0xe000;
+        std::string appended;
+        detail::append_utf8(appended, code);
+        wrong += appended != text ? 1 : 0;
         wrong += detail::utf8_length(text + "x") != (surrogate ? 0 : text.size()) ? 1 : 0;
         for (std::size_t part = 0; part < text.size(); ++part)
             wrong += detail::utf8_length(text.substr(0, part)) != 0 ? 1 : 0;
@@ -46,4 +49,14 @@ TEST_CASE("printable text keeps characters and replaces the rest") {
     CHECK(detail::printable("\xef\xbf\xbf") == "\xef\xbf\xbd");
     CHECK(detail::num_characters("a\xc3\xa9z") == 3);
     CHECK(detail::printable("").empty());
+}
+
+TEST_CASE("an excerpt is short and ends between characters") {
+    const std::string sixty(60, 'x');
+    CHECK(detail::excerpt("") == "");
+    CHECK(detail::excerpt(sixty) == sixty);
+    CHECK(detail::excerpt(sixty + 'y') == sixty + "...");
+    CHECK(detail::excerpt(sixty.substr(1) + "\xc3\xa9z") == sixty.substr(1) + "...");
+    CHECK(detail::excerpt(sixty.substr(2) + "\xc3\xa9z") == sixty.substr(2) + "\xc3\xa9...");
+    CHECK(detail::excerpt(std::string(100, '\x80')) == "..."); // no characters at all
 }
