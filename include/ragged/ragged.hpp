@@ -7,11 +7,12 @@
 
 #include <ragged/version.hpp>
 
-// core: errors, checked integers, UTF-8, what differs between compilers
+// core: errors, checked integers, JSON, UTF-8, what differs between compilers
 #include <ragged/core/config.hpp>
 #include <ragged/core/error.hpp>
 #include <ragged/core/fixed_string.hpp>
 #include <ragged/core/integer.hpp>
+#include <ragged/core/json.hpp>
 #include <ragged/core/utf8.hpp>
 
 // spec: what a model says about its tensors

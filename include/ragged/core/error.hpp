@@ -21,6 +21,12 @@ class Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// A text is not JSON, or holds something else than what is asked for.
+class JsonError : public Error {
+  public:
+    using Error::Error;
+};
+
 /// A model description is malformed: names, types, shapes, blocks, inventory files.
 class SpecError : public Error {
   public:

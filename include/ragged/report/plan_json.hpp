@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include <ragged/core/utf8.hpp>
+#include <ragged/core/json.hpp>
 #include <ragged/plan/make_plan.hpp>
 
 namespace ragged {
@@ -22,32 +22,6 @@ struct PlanRun {
 };
 
 namespace detail {
-
-/// Text between quotes. UTF-8 passes through; a byte that is none becomes U+FFFD.
-inline std::string json_string(std::string_view text) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    std::string result = "\"";
-    while (!text.empty()) {
-        const char c = text.front();
-        const auto code = static_cast<unsigned char>(c);
-        const std::size_t length = utf8_length(text);
-        if (c == '"' || c == '\\')
-            result += {'\\', c};
-        else if (code < 0x20)
-            result += {'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15u]};
-        else
-            result += length == 0 ? utf8_replacement : text.substr(0, length);
-        text.remove_prefix(length == 0 ? 1 : length);
-    }
-    return result + '"';
-}
-
-/// The shortest text that reads back as the same double, whatever the locale, and looks like one: 0.0.
-inline std::string json_number(double value) {
-    char text[32];
-    std::string number(text, std::to_chars(text, text + sizeof text, value).ptr);
-    return number.find_first_of(".e") == std::string::npos ? number + ".0" : number;
-}
 
 inline std::string hex(std::uint64_t value) {
     char text[16];
@@ -68,7 +42,6 @@ inline std::string json_of(const PlacedTensor& tensor) {
 
 /// Write the object and a newline. The caller checks the stream.
 inline void write_json(std::ostream& out, const ModelPlan& model, const PlanRun& run) {
-    using detail::json_number, detail::json_string;
     const std::int64_t devices = model.groups.empty() ? 1 : model.groups.front().num_devices;
     const std::int64_t alignment = model.groups.empty() ? 0 : model.groups.front().alignment_bytes;
     out << "{\"schema\": \"ragged.plan/1\", \"model\": " << json_string(model.name)

@@ -12,6 +12,7 @@
 
 TEST_CASE("every error is caught as Error and as std::runtime_error, and as no other layer's") {
     static_assert(std::is_base_of_v<std::runtime_error, ragged::Error>);
+    static_assert(std::is_base_of_v<ragged::Error, ragged::JsonError>);
     static_assert(std::is_base_of_v<ragged::Error, ragged::SpecError>);
     static_assert(std::is_base_of_v<ragged::Error, ragged::PlanError>);
     static_assert(std::is_base_of_v<ragged::Error, ragged::BufferError>);
