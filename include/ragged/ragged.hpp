@@ -67,6 +67,9 @@
 #include <ragged/group/piece_table.hpp>
 
 // report: plans for people and programs; needs nothing below plan
+#include <ragged/report/group_runs.hpp>
 #include <ragged/report/plan_json.hpp>
 #include <ragged/report/plan_svg.hpp>
 #include <ragged/report/plan_table.hpp>
+#include <ragged/report/svg.hpp>
+#include <ragged/report/text.hpp>

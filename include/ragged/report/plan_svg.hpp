@@ -11,33 +11,14 @@
 #include <string_view>
 #include <vector>
 
-#include <ragged/report/plan_table.hpp>
+#include <ragged/plan/make_plan.hpp>
+#include <ragged/report/group_runs.hpp>
+#include <ragged/report/svg.hpp>
+#include <ragged/report/text.hpp>
 
 namespace ragged {
 
 namespace detail {
-
-inline std::string xml_escaped(std::string_view text) {
-    std::string result;
-    for (const char c : printable(text))
-        switch (c) {
-        case '&':
-            result += "&amp;";
-            break;
-        case '<':
-            result += "&lt;";
-            break;
-        case '>':
-            result += "&gt;";
-            break;
-        case '"':
-            result += "&quot;";
-            break;
-        default:
-            result += c;
-        }
-    return result;
-}
 
 /// Draws panels one under another; all lengths in pixels.
 class PlanDrawing {
@@ -48,7 +29,7 @@ class PlanDrawing {
     static constexpr std::size_t max_legend = 12;
 
     void panel(const Plan& plan, std::string_view title) {
-        text(left, y_ + 15, 16, "#1f2933", title, "font-weight=\"600\"");
+        canvas_.text(left, y_ + 15, 16, "#1f2933", title, "font-weight=\"600\"");
         y_ += 24;
         for (std::size_t s = 0; s < plan.segments.size(); ++s)
             segment(plan, static_cast<std::int64_t>(s));
@@ -56,21 +37,17 @@ class PlanDrawing {
     }
 
     void note(std::string_view words) {
-        text(left, y_, 12, "#52606d", words);
+        canvas_.text(left, y_, 12, "#52606d", words);
         y_ += 20;
     }
 
     void write(std::ostream& out) const {
-        const std::string height = fixed(y_, 0), wide = fixed(width, 0);
-        out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << wide << "\" height=\"" << height
-            << "\" viewBox=\"0 0 " << wide << ' ' << height
-            << "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n"
-               "<defs><pattern id=\"padding\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-               "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f1f3f5\"/>"
-               "<line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" stroke=\"#b8c0c8\" "
-               "stroke-width=\"2\"/></pattern></defs>\n"
-               "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-            << body_ << "</svg>\n";
+        canvas_.write(
+            out, width, y_,
+            "<defs><pattern id=\"padding\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+            "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f1f3f5\"/>"
+            "<line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" stroke=\"#b8c0c8\" "
+            "stroke-width=\"2\"/></pattern></defs>\n");
     }
 
   private:
@@ -122,25 +99,15 @@ class PlanDrawing {
         return style;
     }
 
-    void rect(double x, double wide, double high, std::string_view fill, std::string_view more = "") {
-        body_ += concat("<rect x=\"", fixed(x, 2), "\" y=\"", fixed(y_, 1), "\" width=\"", fixed(wide, 2),
-                        "\" height=\"", fixed(high, 1), "\" fill=\"", fill, "\" ", more, "/>\n");
-    }
-    void text(double x, double y, int size, std::string_view fill, std::string_view words,
-              std::string_view more = "") {
-        body_ += concat("<text x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\" font-size=\"", size,
-                        "\" fill=\"", fill, "\" ", more, ">", xml_escaped(words), "</text>\n");
-    }
-
     void segment(const Plan& plan, std::int64_t index) {
         const Segment& segment = plan.segments[static_cast<std::size_t>(index)];
         const std::string forced =
             segment.set_by < 0
                 ? "the fair share"
                 : "set by " + shortened(plan.tensors[static_cast<std::size_t>(segment.set_by)].spec.name, 48);
-        text(left, y_ + 11, 12, "#52606d",
-             concat(grouped(plan.num_devices), " devices, S = ", grouped(segment.shard_elems), " elements (",
-                    forced, "), padding ", percent(plan.padding_ratio())));
+        canvas_.text(left, y_ + 11, 12, "#52606d",
+                     concat(grouped(plan.num_devices), " devices, S = ", grouped(segment.shard_elems),
+                            " elements (", forced, "), padding ", percent(plan.padding_ratio())));
         y_ += 22;
         const Style style = style_of(plan);
         const std::int64_t shown = std::min(plan.num_devices, max_devices);
@@ -152,8 +119,9 @@ class PlanDrawing {
             before = device;
         }
         if (shown < plan.num_devices) {
-            text(left, y_ + 11, 11, "#7b8794",
-                 concat(shown, " of ", grouped(plan.num_devices), " devices are drawn, evenly chosen"));
+            canvas_.text(
+                left, y_ + 11, 11, "#7b8794",
+                concat(shown, " of ", grouped(plan.num_devices), " devices are drawn, evenly chosen"));
             y_ += 18;
         }
         legend(plan, style);
@@ -163,16 +131,16 @@ class PlanDrawing {
              bool gap) {
         if (gap)
             y_ += 3;
-        text(left - 10, y_ + high / 2 + 4, 11, "#52606d", concat(device < 100'000 ? "device " : "", device),
-             "text-anchor=\"end\"");
+        canvas_.text(left - 10, y_ + high / 2 + 4, 11, "#52606d",
+                     concat(device < 100'000 ? "device " : "", device), "text-anchor=\"end\"");
         const std::int64_t shard = plan.segments[static_cast<std::size_t>(segment)].shard_elems;
         if (shard == 0) {
-            rect(left, bar_width, high, "none", "stroke=\"#9aa5b1\"");
+            canvas_.rect(left, y_, bar_width, high, "none", "stroke=\"#9aa5b1\"");
             y_ += high + 4;
             return;
         }
         const double scale = bar_width / static_cast<double>(shard);
-        rect(left, bar_width, high, "url(#padding)");
+        canvas_.rect(left, y_, bar_width, high, "url(#padding)");
         for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
             const PlacedTensor& tensor = plan.tensors[t];
             const Piece piece = piece_of(plan, tensor, device);
@@ -181,39 +149,37 @@ class PlanDrawing {
             const double x = left + static_cast<double>(piece.region_offset) * scale;
             const double wide = static_cast<double>(piece.elements) * scale;
             const std::string_view colour = style.kinds[style.kind_of[t]].colour;
-            rect(x, std::max(wide, 0.4), high, colour);
+            canvas_.rect(x, y_, std::max(wide, 0.4), high, colour);
             blocks(tensor, piece, x, scale, high);
             const std::string name = printable(tensor.spec.name.substr(style.prefix));
             const auto room = static_cast<std::size_t>(wide / 6.8);
             if (room >= std::min<std::size_t>(num_characters(name), 14))
                 // the outline keeps block lines out of the words
-                text(x + wide / 2, y_ + high / 2 + 3.5, 10, "#ffffff", shortened(name, room),
-                     concat("text-anchor=\"middle\" font-weight=\"600\" paint-order=\"stroke\" "
-                            "stroke-width=\"3\" "
-                            "stroke=\"",
-                            colour, "\""));
+                canvas_.text(x + wide / 2, y_ + high / 2 + 3.5, 10, "#ffffff", shortened(name, room),
+                             concat("text-anchor=\"middle\" font-weight=\"600\" paint-order=\"stroke\" "
+                                    "stroke-width=\"3\" "
+                                    "stroke=\"",
+                                    colour, "\""));
         }
-        rect(left, bar_width, high, "none", "stroke=\"#7b8794\" stroke-width=\"0.8\"");
+        canvas_.rect(left, y_, bar_width, high, "none", "stroke=\"#7b8794\" stroke-width=\"0.8\"");
         y_ += high + 4;
     }
 
     /// Lines at the legal cuts of a piece, and darker ones where the tensor itself starts or ends.
     void blocks(const PlacedTensor& tensor, const Piece& piece, double x, double scale, double high) {
-        const auto line = [&](std::int64_t at, std::string_view colour, std::string_view thick) {
-            const std::string position = fixed(x + static_cast<double>(at - piece.first) * scale, 2);
-            body_ +=
-                concat("<line x1=\"", position, "\" y1=\"", fixed(y_, 1), "\" x2=\"", position, "\" y2=\"",
-                       fixed(y_ + high, 1), "\" stroke=\"", colour, "\" stroke-width=\"", thick, "\"/>\n");
+        const auto line = [&](std::int64_t at, std::string_view colour, double thick) {
+            const double position = x + static_cast<double>(at - piece.first) * scale;
+            canvas_.line(position, y_, position, y_ + high, colour, thick);
         };
         const std::int64_t end = piece.first + piece.elements;
         if (static_cast<double>(std::min(tensor.cuts.step, tensor.cuts.period)) * scale >= 4)
             for (std::int64_t unit = tensor.cuts.unit_of(piece.first) + 1; tensor.cuts.cut(unit) < end;
                  ++unit)
-                line(tensor.cuts.cut(unit), "#ffffff", "0.7");
+                line(tensor.cuts.cut(unit), "#ffffff", 0.7);
         if (static_cast<double>(piece.elements) * scale >= 3)
             for (std::int64_t at : {std::int64_t{0}, tensor.elements()})
                 if (at >= piece.first && at <= end)
-                    line(at, "#1f2933", "0.8");
+                    line(at, "#1f2933", 0.8);
     }
 
     void legend(const Plan& plan, const Style& style) {
@@ -228,21 +194,23 @@ class PlanDrawing {
             }
             const TensorSpec& spec = plan.tensors[kind.first].spec;
             const double x = left + static_cast<double>(entries % columns) * bar_width / columns;
-            rect(x, 12, 12, kind.colour, "rx=\"2\"");
-            text(x + 18, y_ + 10, 11, "#323f4b",
-                 concat(shortened(kind.name, 40), "  ", to_string(spec.shape), "  ", to_string(spec.block),
-                        kind.tensors > 1 ? concat("  (", kind.tensors, " tensors)") : std::string()));
+            canvas_.rect(x, y_, 12, 12, kind.colour, "rx=\"2\"");
+            canvas_.text(x + 18, y_ + 10, 11, "#323f4b",
+                         concat(shortened(kind.name, 40), "  ", to_string(spec.shape), "  ",
+                                to_string(spec.block),
+                                kind.tensors > 1 ? concat("  (", kind.tensors, " tensors)") : std::string()));
             if (++entries % columns == 0)
                 y_ += 18;
         }
         const double x = left + static_cast<double>(entries % columns) * bar_width / columns;
-        rect(x, 12, 12, "url(#padding)", "stroke=\"#b8c0c8\" stroke-width=\"0.8\"");
-        text(x + 18, y_ + 10, 11, "#323f4b",
-             grey > 0 ? concat("padding; ", grey, " small tensors are grey") : std::string("padding"));
+        canvas_.rect(x, y_, 12, 12, "url(#padding)", "stroke=\"#b8c0c8\" stroke-width=\"0.8\"");
+        canvas_.text(x + 18, y_ + 10, 11, "#323f4b",
+                     grey > 0 ? concat("padding; ", grey, " small tensors are grey")
+                              : std::string("padding"));
         y_ += 18;
     }
 
-    std::string body_;
+    SvgCanvas canvas_;
     double y_ = top;
 };
 

@@ -5,157 +5,18 @@
 // costs, which tensor forces it, and what today's layouts would do with the same tensors.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <ostream>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <ragged/core/utf8.hpp>
 #include <ragged/plan/make_plan.hpp>
 #include <ragged/plan/policy/comparison.hpp>
+#include <ragged/report/group_runs.hpp>
+#include <ragged/report/text.hpp>
 
 namespace ragged {
 
 namespace detail {
-
-/// 3219456 as "3,219,456".
-inline std::string grouped(std::int64_t value) {
-    std::string text = std::to_string(value);
-    for (std::size_t at = text.size(); at > 3;)
-        text.insert(at -= 3, ",");
-    return text;
-}
-
-inline std::string fixed(double value, int digits) {
-    char text[64];
-    return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits).ptr};
-}
-
-inline std::string percent(double ratio) {
-    return fixed(ratio * 100, ratio < 0.1 ? 3 : 1) + " %";
-}
-
-/// Bytes in the unit that leaves one to four digits before the point.
-inline std::string human_bytes(std::int64_t bytes) {
-    constexpr std::string_view units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-    double value = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
-        value /= 1024;
-    return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
-}
-
-/// 11507286016 as "11.51 G".
-inline std::string human_count(std::int64_t count) {
-    constexpr std::string_view units[] = {"", " k", " M", " G", " T", " P", " E"};
-    double value = static_cast<double>(count);
-    std::size_t unit = 0;
-    for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
-        value /= 1000;
-    return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
-}
-
-/// A name as printable text in at most `width` characters: the end, where names of one model differ.
-inline std::string shortened(std::string_view name, std::size_t width) {
-    const std::string text = printable(name);
-    const std::size_t characters = num_characters(text);
-    if (characters <= width)
-        return text;
-    std::size_t at = 0;
-    for (std::size_t dropped = characters - (width - 3); dropped > 0; --dropped)
-        at += utf8_length(std::string_view(text).substr(at));
-    return "..." + text.substr(at);
-}
-
-/// Length of what the names of a group have in common, up to a dot. Reports leave it out.
-inline std::size_t common_prefix(const Plan& plan) {
-    if (plan.tensors.size() < 2)
-        return 0;
-    const std::string& first = plan.tensors.front().spec.name;
-    std::size_t common = first.size();
-    for (const PlacedTensor& tensor : plan.tensors) {
-        const std::string& other = tensor.spec.name;
-        const auto end = std::mismatch(first.begin(), first.end(), other.begin(), other.end());
-        common = std::min(common, static_cast<std::size_t>(end.first - first.begin()));
-    }
-    const std::size_t dot = first.substr(0, common).rfind('.');
-    return dot == std::string::npos ? 0 : dot + 1;
-}
-
-/// A plain table: the first column to the left, the others to the right. Where it is too wide, the last
-/// column is shortened.
-class TextTable {
-  public:
-    void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-    void rule() { rows_.emplace_back(); }
-
-    void write(std::ostream& out, std::string_view indent) const {
-        std::vector<std::size_t> widths;
-        for (const auto& cells : rows_)
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                widths.resize(std::max(widths.size(), i + 1), 0);
-                widths[i] = std::max(widths[i], num_characters(cells[i]));
-            }
-        std::size_t total = indent.size();
-        for (std::size_t width : widths)
-            total += width + 2;
-        const std::size_t excess = total > max_width + 2 ? total - (max_width + 2) : 0;
-        const std::size_t last = widths.back();
-        widths.back() = std::min(last, std::max(last - std::min(last, excess), min_last_column));
-        total -= last - widths.back() + indent.size();
-        for (const auto& cells : rows_) {
-            out << indent;
-            if (cells.empty())
-                out << std::string(total - 2, '-');
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                const std::string cell = shortened(cells[i], widths[i]);
-                const std::string space(widths[i] - num_characters(cell), ' ');
-                out << (i == 0 ? cell + (cells.size() > 1 ? space : "") : "  " + space + cell);
-            }
-            out << '\n';
-        }
-    }
-
-  private:
-    static constexpr std::size_t max_width = 110, min_last_column = 12;
-
-    std::vector<std::vector<std::string>> rows_;
-};
-
-/// Neighbouring groups that differ in names only.
-struct GroupRun {
-    std::size_t first;
-    std::size_t count;
-};
-
-inline bool same_arrangement(const Plan& a, const Plan& b) {
-    return a.segments == b.segments &&
-           std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
-                      [](const PlacedTensor& x, const PlacedTensor& y) {
-                          return x.spec.shape == y.spec.shape && x.spec.block == y.spec.block &&
-                                 x.spec.dtype == y.spec.dtype && x.offset == y.offset;
-                      });
-}
-
-inline std::vector<GroupRun> group_runs(const ModelPlan& model) {
-    std::vector<GroupRun> runs;
-    for (std::size_t g = 0; g < model.groups.size(); ++g)
-        if (!runs.empty() && same_arrangement(model.groups[runs.back().first], model.groups[g]))
-            ++runs.back().count;
-        else
-            runs.push_back({g, 1});
-    return runs;
-}
-
-inline std::string run_name(const ModelPlan& model, const GroupRun& run) {
-    const std::string& first = model.groups[run.first].name;
-    if (run.count == 1)
-        return shortened(first, 32);
-    return concat(shortened(first, 16), " .. ", shortened(model.groups[run.first + run.count - 1].name, 16),
-                  " (", run.count, ")");
-}
 
 /// The element type of the group's tensors; the largest where they differ.
 inline DType largest_dtype(const Plan& plan) {

@@ -9,7 +9,6 @@
 #include "support/expect.hpp"
 
 using support::contains;
-namespace detail = ragged::detail;
 
 namespace {
 
@@ -22,23 +21,6 @@ ragged::ModelSpec model() {
 }
 
 } // namespace
-
-TEST_CASE("numbers for people") {
-    CHECK(detail::grouped(0) == "0");
-    CHECK(detail::grouped(999) == "999");
-    CHECK(detail::grouped(1000) == "1,000");
-    CHECK(detail::grouped(1234567) == "1,234,567");
-    CHECK(detail::human_bytes(1023) == "1023 B");
-    CHECK(detail::human_bytes(1536) == "1.50 KiB");
-    CHECK(detail::percent(0.0123456) == "1.235 %");
-    CHECK(detail::percent(2.5) == "250.0 %");
-    CHECK(detail::shortened("abcdefghij", 10) == "abcdefghij");
-    CHECK(detail::shortened("abcdefghijk", 10) == "...efghijk");
-    CHECK(detail::shortened("abcd\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 6) ==
-          "...\xc3\xa9\xc3\xa9\xc3\xa9"); // whole characters
-    CHECK(detail::human_count(999) == "999");
-    CHECK(detail::human_count(11507286016) == "11.51 G");
-}
 
 TEST_CASE("equal groups share a line, and the totals count every group") {
     std::ostringstream out;
