@@ -68,6 +68,7 @@
 
 // report: plans for people and programs; needs nothing below plan
 #include <ragged/report/group_runs.hpp>
+#include <ragged/report/line_chart.hpp>
 #include <ragged/report/plan_json.hpp>
 #include <ragged/report/plan_svg.hpp>
 #include <ragged/report/plan_table.hpp>
