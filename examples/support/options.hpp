@@ -4,6 +4,7 @@
 // Command lines of the example programs: one positional argument, and options that take one value or none.
 #pragma once
 
+#include <algorithm> // std::unique
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct Option {
     bool takes_value = true;
     bool repeats = false;
 };
+
+/// What A..B means in a list of numbers.
+enum class Ranges : bool { none, doubling }; // doubling: A, 2A, 4A, ... up to B
 
 class Options {
   public:
@@ -88,9 +92,34 @@ class Options {
     }
     /// A whole number of at least `least`. @throws UsageError naming the option
     std::int64_t number(std::string_view name, std::int64_t least, std::int64_t otherwise) const {
-        if (!has(name))
-            return otherwise;
-        const std::string text = value(name);
+        return has(name) ? parse(name, value(name), least) : otherwise;
+    }
+    /// A list "8,16,100" of whole numbers of at least `least`, rising, each once; where allowed, items may be
+    /// ranges. @throws UsageError naming the option
+    std::vector<std::int64_t> numbers(std::string_view name, std::int64_t least, const std::string& otherwise,
+                                      Ranges ranges = Ranges::none) const {
+        std::vector<std::int64_t> result;
+        const std::string list = value(name, otherwise);
+        for (const std::string_view item : ragged::detail::split(list, ',')) {
+            const std::size_t dots = ranges == Ranges::none ? std::string_view::npos : item.find("..");
+            const std::int64_t first = parse(name, item.substr(0, dots), least);
+            const std::int64_t last =
+                dots == std::string_view::npos ? first : parse(name, item.substr(dots + 2), least);
+            if (last < first)
+                throw UsageError(ragged::concat(name, " ", item, " ends before it starts"));
+            for (std::int64_t number = first;; number *= 2) {
+                result.push_back(number);
+                if (number > last / 2)
+                    break;
+            }
+        }
+        std::sort(result.begin(), result.end());
+        result.erase(std::unique(result.begin(), result.end()), result.end());
+        return result;
+    }
+
+  private:
+    static std::int64_t parse(std::string_view name, std::string_view text, std::int64_t least) {
         std::int64_t result = 0;
         if (text.starts_with("-")) // parse_count would complain of the sign alone
             throw UsageError(ragged::concat(name, " ", text, " is below ", least));
@@ -104,7 +133,6 @@ class Options {
         return result;
     }
 
-  private:
     std::string positional_;
     std::vector<std::pair<std::string, std::string>> given_;
 };
