@@ -4,7 +4,10 @@
 // What every communicator must do, as functions that run on one rank and throw when a law is broken.
 #pragma once
 
+#include <algorithm> // std::ranges::count
 #include <cstdint>
+#include <cstring>
+#include <numeric> // std::accumulate
 #include <vector>
 
 #include <ragged/comm/communicator.hpp>
@@ -17,14 +20,21 @@ using support::expect;
 
 inline constexpr std::int64_t counts[] = {0, 1, 3, 1000};
 
-/// Zero or one: sums over up to 8 ranks are exact in every element type.
+/// Zero or one: sums over up to 8 ranks are exact in every element type. Without a short period: parts that
+/// are off by a few elements differ.
 template <class T>
 T value(int rank, std::int64_t i) {
-    return static_cast<T>(static_cast<float>((rank * 3 + i) % 2));
+    const auto bits = static_cast<std::uint32_t>(rank * 1009 + i) * 2654435761u;
+    return static_cast<T>(static_cast<float>(bits >> 31));
 }
 template <class T>
 bool equal(T a, float b) {
     return static_cast<float>(a) == b;
+}
+
+template <class T>
+bool same_bits(const T* a, const T* b, std::int64_t count) {
+    return count == 0 || std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(T)) == 0;
 }
 
 template <class T, class C>
@@ -54,6 +64,64 @@ void reduce_scatter(C& c) {
             for (int rank = 0; rank < c.size(); ++rank)
                 sum += static_cast<float>(value<T>(rank, i));
             expect(equal(x[static_cast<std::size_t>(i)], sum), "reduce_scatter sums this rank's slot");
+        }
+    }
+}
+
+/// Counts of the v forms on `size` ranks: nothing first, nothing last, nearly all on one rank, all equal.
+inline std::vector<std::vector<std::int64_t>> lists_of_counts(int size) {
+    const auto ranks = static_cast<std::size_t>(size);
+    std::vector<std::vector<std::int64_t>> lists(3, std::vector<std::int64_t>(ranks));
+    std::iota(lists[0].begin(), lists[0].end(), 0);
+    std::iota(lists[1].rbegin(), lists[1].rend(), 0);
+    std::iota(lists[2].begin(), lists[2].end(), 0);
+    lists[2][ranks / 2] = 3000;
+    for (const std::int64_t count : counts)
+        lists.emplace_back(ranks, count);
+    return lists;
+}
+
+template <class T, class C>
+void all_gather_v(C& c) {
+    for (const auto& list : lists_of_counts(c.size())) {
+        std::vector<T> x, whole;
+        for (int rank = 0; rank < c.size(); ++rank)
+            for (std::int64_t i = 0; i < list[static_cast<std::size_t>(rank)]; ++i) {
+                whole.push_back(value<T>(rank, i));
+                x.push_back(rank == c.rank() ? whole.back() : static_cast<T>(9.0f));
+            }
+        std::vector<T> equal_form = x;
+        auto operation = c.all_gather_v(x.data(), std::vector(list)); // gone before it runs
+        operation.wait();
+        expect(same_bits(x.data(), whole.data(), std::ssize(x)), "all_gather_v brings every part");
+        if (std::ranges::count(list, list[0]) == c.size()) {
+            c.all_gather(equal_form.data(), list[0]).wait();
+            expect(same_bits(x.data(), equal_form.data(), std::ssize(x)), "equal counts make an all_gather");
+        }
+    }
+}
+
+template <class T, class C>
+void reduce_scatter_v(C& c) {
+    for (const auto& list : lists_of_counts(c.size())) {
+        const auto own = list.begin() + c.rank();
+        const std::int64_t first = std::accumulate(list.begin(), own, std::int64_t{0});
+        std::vector<T> x(static_cast<std::size_t>(std::accumulate(own, list.end(), first)));
+        for (std::size_t i = 0; i < x.size(); ++i)
+            x[i] = value<T>(c.rank(), static_cast<std::int64_t>(i));
+        std::vector<T> equal_form = x;
+        auto operation = c.reduce_scatter_v(x.data(), std::vector(list)); // gone before it runs
+        operation.wait();
+        for (std::int64_t i = first; i < first + *own; ++i) {
+            float sum = 0;
+            for (int rank = 0; rank < c.size(); ++rank)
+                sum += static_cast<float>(value<T>(rank, i));
+            expect(equal(x[static_cast<std::size_t>(i)], sum), "reduce_scatter_v sums this rank's part");
+        }
+        if (std::ranges::count(list, list[0]) == c.size()) {
+            c.reduce_scatter(equal_form.data(), list[0]).wait();
+            expect(same_bits(x.data() + first, equal_form.data() + first, *own),
+                   "equal counts make a reduce_scatter");
         }
     }
 }
@@ -187,6 +255,8 @@ void every_collective(C& c) {
     broadcast<T>(c);
     send_receive<T>(c);
     all_to_all_v<T>(c);
+    all_gather_v<T>(c);
+    reduce_scatter_v<T>(c);
 }
 
 template <class C>

@@ -28,6 +28,12 @@ std::vector<std::pair<std::string, Collective>> collectives() {
     const auto buffer = [](const LocalCommunicator& c) {
         return std::vector<float>(static_cast<std::size_t>(c.size() * n), 1.0f);
     };
+    const auto uneven = [](const LocalCommunicator& c) { // nothing on the first rank, most on the last
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()), 1);
+        counts.front() = 0;
+        counts.back() = n;
+        return counts;
+    };
     return {
         {"all_gather",
          [=](LocalCommunicator& c) {
@@ -38,6 +44,16 @@ std::vector<std::pair<std::string, Collective>> collectives() {
          [=](LocalCommunicator& c) {
              auto x = buffer(c);
              c.reduce_scatter(x.data(), n).wait();
+         }},
+        {"all_gather_v",
+         [=](LocalCommunicator& c) {
+             auto x = buffer(c);
+             c.all_gather_v(x.data(), uneven(c)).wait();
+         }},
+        {"reduce_scatter_v",
+         [=](LocalCommunicator& c) {
+             auto x = buffer(c);
+             c.reduce_scatter_v(x.data(), uneven(c)).wait();
          }},
         {"all_reduce",
          [=](LocalCommunicator& c) {
@@ -88,8 +104,11 @@ TEST_CASE("sums are taken in rank order, with the same bits on every run") {
                 std::vector<float> x(3000 * static_cast<std::size_t>(ranks));
                 for (std::size_t i = 0; i < x.size(); ++i)
                     x[i] = part(c.rank(), i);
-                std::vector<float> y = x;
+                std::vector<float> y = x, z = x;
+                std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks), 1);
+                counts.back() = 3000;
                 c.reduce_scatter(x.data(), 3000).wait();
+                c.reduce_scatter_v(z.data(), counts).wait();
                 c.all_reduce(y.data(), static_cast<std::int64_t>(y.size())).wait();
                 for (std::size_t i = 0; i < y.size(); ++i) {
                     float sum = 0;
@@ -99,6 +118,9 @@ TEST_CASE("sums are taken in rank order, with the same bits on every run") {
                     if (i / 3000 == static_cast<std::size_t>(c.rank()))
                         expect(x[i] == sum, "reduce_scatter adds in rank order");
                 }
+                const auto first = static_cast<std::size_t>(c.rank()); // one element for every rank before
+                for (std::size_t i = first; i < first + static_cast<std::size_t>(counts[first]); ++i)
+                    expect(z[i] == y[i], "reduce_scatter_v adds in rank order");
             }));
     }
 }
@@ -192,6 +214,31 @@ TEST_CASE("calls that differ between ranks are an error on every rank, not a han
         std::vector<float> y(64);
         c.rank() == 1 ? c.reduce_scatter(y.data(), 4).wait() : c.all_gather(y.data(), 4).wait();
     });
+    all_fail(
+        "rank 1 called all_gather_v of 4 5 0 f32, root 0, rank 0 called all_gather_v of 4 4 0 f32, root 0",
+        [](LocalCommunicator& c) {
+            std::vector<float> y(64);
+            c.all_gather_v(y.data(), std::vector<std::int64_t>{4, c.rank() == 1 ? 5 : 4, 0}).wait();
+        });
+    all_fail(
+        "rank 2 called reduce_scatter_v of 0 4 4 f32, root 0, rank 0 called reduce_scatter_v of 4 4 4 f32",
+        [](LocalCommunicator& c) {
+            std::vector<float> y(64);
+            c.reduce_scatter_v(y.data(), std::vector<std::int64_t>{c.rank() == 2 ? 0 : 4, 4, 4}).wait();
+        });
+    all_fail("rank 1 called all_gather of 4 f32, root 0, rank 0 called all_gather_v of 4 4 4 f32",
+             [](LocalCommunicator& c) {
+                 std::vector<float> y(64);
+                 c.rank() == 1 ? c.all_gather(y.data(), 4).wait()
+                               : c.all_gather_v(y.data(), std::vector<std::int64_t>{4, 4, 4}).wait();
+             });
+    all_fail("all_gather_v: got 2 counts for 3 ranks", [](LocalCommunicator& c) {
+        std::vector<float> y(64);
+        c.all_gather_v(y.data(), std::vector<std::int64_t>(c.rank() == 1 ? 2 : 3, 4)).wait();
+    });
+    all_fail("reduce_scatter_v: got 0 counts for 3 ranks", [](LocalCommunicator& c) {
+        c.reduce_scatter_v(static_cast<float*>(nullptr), std::vector<std::int64_t>{}).wait();
+    });
     all_fail("root", [](LocalCommunicator& c) {
         std::vector<float> y(64);
         c.broadcast(y.data(), 4, c.rank() == 0 ? 0 : 1).wait();
@@ -216,6 +263,10 @@ TEST_CASE("calls that differ between ranks are an error on every rank, not a han
     });
     all_fail("count -1 is negative",
              [](LocalCommunicator& c) { c.all_gather(static_cast<float*>(nullptr), -1).wait(); });
+    all_fail("reduce_scatter_v: count -2 is negative", [](LocalCommunicator& c) {
+        std::vector<float> y(64);
+        c.reduce_scatter_v(y.data(), std::vector<std::int64_t>{4, -2, 0}).wait();
+    });
     all_fail("color -1 is negative", [](LocalCommunicator& c) { static_cast<void>(c.split(-1, 0)); });
     all_fail("peer 3 is not in [0, 3)", [](LocalCommunicator& c) {
         std::vector<float> y(64);

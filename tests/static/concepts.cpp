@@ -23,6 +23,8 @@ struct GatherOnly {
 static_assert(ragged::communicator<GatherOnly>);
 static_assert(ragged::has_all_gather<GatherOnly, float>);
 static_assert(!ragged::has_reduce_scatter<GatherOnly, float>);
+static_assert(!ragged::has_all_gather_v<GatherOnly, float>);
+static_assert(!ragged::has_reduce_scatter_v<GatherOnly, float>);
 static_assert(!ragged::has_all_reduce<GatherOnly, float>);
 static_assert(!ragged::has_broadcast<GatherOnly, float>);
 static_assert(!ragged::has_send_receive<GatherOnly, float>);
@@ -50,6 +52,40 @@ struct VoidGather : GatherOnly {
     void all_gather(T*, std::int64_t) {}
 };
 static_assert(!ragged::has_all_gather<VoidGather, float>);
+
+using Counts = std::span<const std::int64_t>;
+struct GatherV : GatherOnly {
+    template <class T>
+    Completion all_gather_v(T*, Counts) {
+        return {};
+    }
+};
+struct ScatterV : GatherOnly {
+    template <class T>
+    Completion reduce_scatter_v(T*, Counts) {
+        return {};
+    }
+};
+struct VoidV : GatherOnly {
+    template <class T>
+    void all_gather_v(T*, Counts) {}
+    template <class T>
+    void reduce_scatter_v(T*, Counts) {}
+};
+struct OneCountV : GatherOnly { // for all ranks, where one per rank is asked for
+    template <class T>
+    Completion all_gather_v(T*, std::int64_t) {
+        return {};
+    }
+    template <class T>
+    Completion reduce_scatter_v(T*, std::int64_t) {
+        return {};
+    }
+};
+static_assert(ragged::has_all_gather_v<GatherV, float> && !ragged::has_reduce_scatter_v<GatherV, float>);
+static_assert(ragged::has_reduce_scatter_v<ScatterV, float> && !ragged::has_all_gather_v<ScatterV, float>);
+static_assert(!ragged::has_all_gather_v<VoidV, float> && !ragged::has_reduce_scatter_v<VoidV, float>);
+static_assert(!ragged::has_all_gather_v<OneCountV, float> && !ragged::has_reduce_scatter_v<OneCountV, float>);
 
 // Element types.
 static_assert(ragged::element<ragged::bf16> && !ragged::element<std::int64_t>);

@@ -6,8 +6,9 @@
 //
 // Collectives are called by every rank in the same order with equal counts and element types; counts are
 // elements, 64-bit and may be 0. They start in call order and finish when the completion was waited for;
-// until then the memory they were given belongs to them. Where a result is "in place", the NCCL rule holds:
-// rank r's part lies at base + r * count.
+// until then the memory they were given belongs to them, but spans of counts and messages are copied by the
+// call. Where a result is "in place", the NCCL rule holds: rank r's part lies at base + r * count. In the v
+// forms rank r's part has counts[r] elements and follows those of the ranks before it; counts are [size].
 #pragma once
 
 #include <concepts>
@@ -49,6 +50,20 @@ concept has_all_gather = communicator<C> && requires(C& c, T* base, std::int64_t
 template <class C, class T>
 concept has_reduce_scatter = communicator<C> && requires(C& c, T* base, std::int64_t count) {
     { c.reduce_scatter(base, count) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.all_gather_v(base, counts): [sum of counts] in place; rank r contributes its part.
+template <class C, class T>
+concept has_all_gather_v = communicator<C> && requires(C& c, T* base, std::span<const std::int64_t> counts) {
+    { c.all_gather_v(base, counts) } -> std::same_as<typename C::Completion>;
+};
+
+/// c.reduce_scatter_v(base, counts): [sum of counts] in place; the sum of part r over all ranks lands in rank
+/// r's part, the other parts are unspecified afterwards.
+template <class C, class T>
+concept has_reduce_scatter_v = communicator<C> &&
+    requires(C& c, T* base, std::span<const std::int64_t> counts) {
+    { c.reduce_scatter_v(base, counts) } -> std::same_as<typename C::Completion>;
 };
 
 /// c.all_reduce(base, count): [count] in place; the sum over all ranks.

@@ -107,6 +107,18 @@ class LocalCommunicator {
         return enqueue([=, self = member_] { self.reduce_scatter(base, count); });
     }
     template <element T>
+    Completion all_gather_v(T* base, std::span<const std::int64_t> counts) {
+        return enqueue([=, self = member_, own = std::vector(counts.begin(), counts.end())] {
+            self.all_gather_v(base, own);
+        });
+    }
+    template <element T>
+    Completion reduce_scatter_v(T* base, std::span<const std::int64_t> counts) {
+        return enqueue([=, self = member_, own = std::vector(counts.begin(), counts.end())] {
+            self.reduce_scatter_v(base, own);
+        });
+    }
+    template <element T>
     Completion all_reduce(T* base, std::int64_t count) {
         return enqueue([=, self = member_] { self.all_reduce(base, count); });
     }
@@ -157,6 +169,7 @@ class LocalCommunicator {
 };
 
 static_assert(has_all_gather<LocalCommunicator, float> && has_reduce_scatter<LocalCommunicator, float> &&
+              has_all_gather_v<LocalCommunicator, float> && has_reduce_scatter_v<LocalCommunicator, float> &&
               has_all_reduce<LocalCommunicator, float> && has_broadcast<LocalCommunicator, float> &&
               has_send_receive<LocalCommunicator, float> && has_all_to_all_v<LocalCommunicator, float> &&
               has_barrier<LocalCommunicator> && has_split<LocalCommunicator>);

@@ -5,12 +5,14 @@
 // learn that one of them failed or never came. Nothing here moves data.
 #pragma once
 
+#include <algorithm> // std::min
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <numeric> // std::accumulate
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,12 +43,21 @@ class LocalGroup {
         std::string_view operation;
         DType dtype = DType::u8;
         std::int64_t count = 0;
+        // v forms: one per rank, instead of `count` for all. A copy: ranks that disagree part without
+        // meeting.
+        std::vector<std::int64_t> counts{};
         int root = 0; // broadcast: the root; split: unused
         const void* send = nullptr;
         void* data = nullptr;
         const std::vector<std::int64_t>* send_counts = nullptr;
         const std::vector<std::int64_t>* receive_counts = nullptr;
         int color = 0, key = 0; // split
+
+        /// Where the part of `rank` begins.
+        std::int64_t start(int rank) const {
+            return counts.empty() ? rank * count
+                                  : std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
+        }
     };
 
     /// A message on its way. Lives on the sender's stack until the receiver took it.
@@ -196,16 +207,22 @@ class LocalGroup {
     void check_agreement(const Call& own) {
         const Call& first = calls_[0];
         const auto describe = [](const Call& call) {
-            return concat(call.operation, " of ", call.count, " ", name(call.dtype), ", root ", call.root);
+            std::string counts = call.counts.empty() ? concat(call.count, ' ') : "";
+            for (const std::int64_t count : call.counts)
+                counts += concat(count, ' ');
+            return concat(call.operation, " of ", counts, name(call.dtype), ", root ", call.root);
         };
-        if (first.count < 0) {
-            fail(0, own.operation, concat("count ", first.count, " is negative"));
+        std::int64_t least = first.count;
+        for (const std::int64_t count : first.counts)
+            least = std::min(least, count);
+        if (least < 0) {
+            fail(0, own.operation, concat("count ", least, " is negative"));
             throw_failure(own.operation);
         }
         for (int rank = 1; rank < size(); ++rank) {
             const Call& other = call(rank);
             if (other.operation != first.operation || other.dtype != first.dtype ||
-                other.count != first.count || other.root != first.root) {
+                other.count != first.count || other.counts != first.counts || other.root != first.root) {
                 fail(rank, own.operation,
                      concat("rank ", rank, " called ", describe(other), ", rank 0 called ", describe(first)));
                 throw_failure(own.operation);

@@ -35,18 +35,26 @@ class LocalMember {
 
     template <class T>
     void all_gather(T* base, std::int64_t count) const {
-        const Meeting meeting(
-            *this, {.operation = "all_gather", .dtype = dtype_of<T>, .count = count, .data = base});
-        for (int peer = 0; peer < size(); ++peer)
-            if (peer != rank_)
-                pull(base + peer * count, data_of<T>(peer) + peer * count, count, peer);
+        gather_parts(base, {.operation = "all_gather", .dtype = dtype_of<T>, .count = count, .data = base});
+    }
+
+    template <class T>
+    void all_gather_v(T* base, const std::vector<std::int64_t>& counts) const {
+        check_counts("all_gather_v", counts);
+        gather_parts(base,
+                     {.operation = "all_gather_v", .dtype = dtype_of<T>, .counts = counts, .data = base});
     }
 
     template <class T>
     void reduce_scatter(T* base, std::int64_t count) const {
-        const Meeting meeting(
-            *this, {.operation = "reduce_scatter", .dtype = dtype_of<T>, .count = count, .data = base});
-        sum_into(base, rank_ * count, count);
+        sum_part(base, {.operation = "reduce_scatter", .dtype = dtype_of<T>, .count = count, .data = base});
+    }
+
+    template <class T>
+    void reduce_scatter_v(T* base, const std::vector<std::int64_t>& counts) const {
+        check_counts("reduce_scatter_v", counts);
+        sum_part(base,
+                 {.operation = "reduce_scatter_v", .dtype = dtype_of<T>, .counts = counts, .data = base});
     }
 
     template <class T>
@@ -188,6 +196,11 @@ class LocalMember {
         throw CommError(concat(operation, ": ", what), std::string(operation), rank_);
     }
 
+    void check_counts(std::string_view operation, const std::vector<std::int64_t>& counts) const {
+        if (counts.size() != static_cast<std::size_t>(size()))
+            fail(operation, concat("got ", counts.size(), " counts for ", size(), " ranks"));
+    }
+
     void check_message(int peer, std::int64_t count) const {
         if (count < 0)
             fail("send_receive", concat("count ", count, " is negative"));
@@ -224,6 +237,24 @@ class LocalMember {
         group_->fail(message.peer, "send_receive", what);
         group_->give_back(mail);
         throw CommError(concat("send_receive: ", what), "send_receive", message.peer);
+    }
+
+    /// Every other rank's part, from that rank's memory.
+    template <class T>
+    void gather_parts(T* base, const Call& own) const {
+        const Meeting meeting(*this, own);
+        for (int peer = 0; peer < size(); ++peer)
+            if (peer != rank_) {
+                const std::int64_t start = own.start(peer);
+                pull(base + start, data_of<T>(peer) + start, own.start(peer + 1) - start, peer);
+            }
+    }
+
+    /// This rank's part, summed over all ranks.
+    template <class T>
+    void sum_part(T* base, const Call& own) const {
+        const Meeting meeting(*this, own);
+        sum_into(base, own.start(rank_), own.start(rank_ + 1) - own.start(rank_));
     }
 
     /// base[offset, offset + count) = the sum of the same elements of all ranks, in rank order.
