@@ -295,19 +295,6 @@ TEST_CASE("a message of another length or type names both ranks") {
     CHECK(failed == 2);
 }
 
-TEST_CASE("an exception in one rank ends the others and is the one that comes out") {
-    const auto start = std::chrono::steady_clock::now();
-    const std::string message = message_of([] {
-        ragged::run_ranks(5, [](LocalCommunicator c) {
-            if (c.rank() == 3)
-                throw std::logic_error("a bug in rank 3");
-            c.barrier().wait();
-        });
-    });
-    CHECK(message == "a bug in rank 3");
-    CHECK(std::chrono::steady_clock::now() - start < 30s); // the time-out is 60 s
-}
-
 TEST_CASE("a world has at least one rank") {
     CHECK(contains(message_of([] { static_cast<void>(LocalCommunicator::make_world(0)); }),
                    "at least 1 rank, got 0"));

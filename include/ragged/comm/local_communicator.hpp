@@ -45,15 +45,31 @@ class LocalStream {
             pending_.pop_front();
             try {
                 operation();
-            } catch (...) {
+            } catch (const std::exception& error) {
                 failure_ = std::current_exception(); // what comes after would find no peers
+                abandon(error.what());
                 throw;
             }
             ++finished_;
         }
     }
 
+    void join(const LocalMember& member) {
+        std::erase_if(joined_, [](const auto& place) { return place.first.expired(); });
+        joined_.emplace_back(member.group(), member.rank());
+    }
+
+    /// Fail every communicator of this rank.
+    void abandon(std::string_view why) const {
+        for (const auto& [place, rank] : joined_)
+            if (const auto group = place.lock())
+                group->fail(rank, "abandon", concat("rank ", rank, " left: ", why));
+    }
+
   private:
+    // Each group and the rank in it. Peers that wait in a group keep it alive, even when this rank dropped
+    // it.
+    std::vector<std::pair<std::weak_ptr<LocalGroup>, int>> joined_;
     std::deque<std::function<void()>> pending_;
     std::uint64_t issued_ = 0;
     std::uint64_t finished_ = 0;
@@ -63,7 +79,8 @@ class LocalStream {
 } // namespace detail
 
 /// A handle to one rank of an in-process communicator. Copies share the rank; use it from that rank's thread
-/// only. After a failure the communicator is unusable on every rank and each call throws the first failure.
+/// only. After a failure all communicators of the rank are unusable on all their ranks, and each call throws
+/// the first failure.
 class LocalCommunicator {
   public:
     class [[nodiscard]] Completion {
@@ -150,14 +167,16 @@ class LocalCommunicator {
         return {*child, stream_};
     }
 
-    /// Tell the other ranks that this one will not come any more, so that they need not wait for the
-    /// time-out.
-    void abandon(std::string_view why) { member_.abandon(why); }
+    /// Tell the other ranks of all this rank's communicators that it will not come any more, so that they
+    /// need not wait for the time-out.
+    void abandon(std::string_view why) { stream_->abandon(why); }
 
   private:
     LocalCommunicator(detail::LocalMember member, std::shared_ptr<detail::LocalStream> stream)
         : member_(std::move(member))
-        , stream_(std::move(stream)) {}
+        , stream_(std::move(stream)) {
+        stream_->join(member_);
+    }
 
     // Operations hold the member, never the stream that holds them.
     Completion enqueue(std::function<void()> operation) {
@@ -175,9 +194,8 @@ static_assert(has_all_gather<LocalCommunicator, float> && has_reduce_scatter<Loc
               has_barrier<LocalCommunicator> && has_split<LocalCommunicator>);
 
 /// Run `body(LocalCommunicator)` on `size` ranks, each in its own thread, and wait for all.
-/// A rank that throws fails the others at once where they meet in the world; where they wait in a
-/// communicator split from it, they notice within the time-out. The cause is rethrown here: the first
-/// exception that is no CommError, else that of the lowest rank.
+/// A rank that throws fails the others at once, be it in the world or in a communicator split from it. The
+/// cause is rethrown here: the first exception that is no CommError, else that of the lowest rank.
 template <class Body>
 void run_ranks(int size, Body body, const LocalOptions& options = {}) {
     std::vector<LocalCommunicator> world = LocalCommunicator::make_world(size, options);
@@ -193,11 +211,9 @@ void run_ranks(int size, Body body, const LocalOptions& options = {}) {
                 bool is_foreign = false;
                 try {
                     body(own);
-                } catch (const CommError&) {
-                    failure = std::current_exception();
                 } catch (const std::exception& error) {
                     failure = std::current_exception();
-                    is_foreign = true;
+                    is_foreign = dynamic_cast<const CommError*>(&error) == nullptr;
                     own.abandon(error.what());
                 } catch (...) {
                     failure = std::current_exception();

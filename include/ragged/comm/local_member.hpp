@@ -31,6 +31,7 @@ class LocalMember {
 
     int rank() const { return rank_; }
     int size() const { return group_->size(); }
+    const std::shared_ptr<LocalGroup>& group() const { return group_; }
     std::int64_t received_bytes() const { return *received_bytes_; }
 
     template <class T>
@@ -167,10 +168,6 @@ class LocalMember {
         group_->leave(rank_); // every group is made
         const auto self = std::find(members.begin(), members.end(), std::pair(key, rank_));
         return {std::exchange(group_->child(rank_), nullptr), static_cast<int>(self - members.begin())};
-    }
-
-    void abandon(std::string_view why) const {
-        group_->fail(rank_, "abandon", concat("rank ", rank_, " left: ", why));
     }
 
   private:
