@@ -92,14 +92,17 @@ class LocalGroup {
             if (failure_) // the others may still be comparing the calls that failed
                 throw_locked(own.operation);
             calls_[static_cast<std::size_t>(rank)] = own;
+            meet(lock, rank, own.operation, true); // same lock: a rank that gave up is never met
         }
-        meet(rank, own.operation, true);
         check_agreement(own);
     }
 
     /// Wait until every rank is done. All of them are inside the collective, so this needs no time-out, and a
     /// rank never unwinds while another still reads its memory.
-    void leave(int rank) { meet(rank, "leave", false); }
+    void leave(int rank) {
+        std::unique_lock lock(mutex_);
+        meet(lock, rank, "leave", false);
+    }
 
     /// Make the communicator fail on every rank. The first failure stays.
     void fail(int rank, std::string_view operation, std::string what) {
@@ -170,8 +173,7 @@ class LocalGroup {
     std::string late() const { return concat(" within ", options_.timeout.count(), " ms"); }
 
     /// A barrier. With `may_fail`, a late rank or a failure ends it.
-    void meet(int rank, std::string_view operation, bool may_fail) {
-        std::unique_lock lock(mutex_);
+    void meet(std::unique_lock<std::mutex>& lock, int rank, std::string_view operation, bool may_fail) {
         arrived_[static_cast<std::size_t>(rank)] = true;
         if (++num_arrived_ == size()) {
             num_arrived_ = 0;
