@@ -11,6 +11,7 @@
 #include <ragged/core/config.hpp>
 #include <ragged/core/error.hpp>
 #include <ragged/core/fixed_string.hpp>
+#include <ragged/core/hash.hpp>
 #include <ragged/core/integer.hpp>
 #include <ragged/core/json.hpp>
 #include <ragged/core/utf8.hpp>
@@ -42,6 +43,7 @@
 #include <ragged/plan/policy/exact.hpp>
 #include <ragged/plan/segment_search.hpp>
 #include <ragged/plan/static_plan.hpp>
+#include <ragged/plan/unequal_plan.hpp>
 
 // buffer: one rank's memory over a plan
 #include <ragged/buffer/dbuffer.hpp>
@@ -49,6 +51,7 @@
 
 // view: tensors and pieces of tensors inside a buffer, without a copy
 #include <ragged/view/shard_view.hpp>
+#include <ragged/view/slice_views.hpp>
 #include <ragged/view/tensor_view.hpp>
 
 // comm: ranks, and the collectives over a buffer

@@ -32,28 +32,38 @@ using Line = ragged::Topology<Axis<"shard">>;
 using Plane = ragged::Topology<Axis<"replica">, Axis<"shard">>;
 using Cube = ragged::Topology<Axis<"pod", 2>, Axis<"shard">, Axis<"replica", 2>>;
 
-ragged::Plan plan_for(std::uint32_t seed, std::int64_t devices) {
-    return ragged::make_plan(support::random_group(seed), devices,
-                             ragged::policy::Exact{seed % 2 == 0 ? ragged::policy::Order::as_given
-                                                                 : ragged::policy::Order::search},
-                             {.alignment_bytes = seed % 3 == 0 ? 16 : 128, .planes = {ragged::DType::bf16}});
+ragged::PlanOptions options_for(std::uint32_t seed) {
+    return {.alignment_bytes = seed % 3 == 0 ? 16 : 128, .planes = {ragged::DType::bf16}};
 }
 
-/// Whether every element of the segments that is in no tensor is zero.
+/// Up to three segments where seed % 3 is 2.
+ragged::Plan plan_for(std::uint32_t seed, std::int64_t devices) {
+    return ragged::make_plan(
+        support::random_group(seed), devices,
+        ragged::policy::Exact{seed % 2 == 0 ? ragged::policy::Order::as_given : ragged::policy::Order::search,
+                              1 + seed % 3,
+                              {.latency_ns = 0}},
+        options_for(seed));
+}
+
+/// Whether every element that has a value and is in no tensor is zero.
 template <class Buffer>
 bool padding_is_zero(const Buffer& buffer) {
-    const ragged::Plan& plan = buffer.plan();
-    std::vector<bool> used(static_cast<std::size_t>(plan.padded_elements()), false);
-    for (const auto& tensor : plan.tensors)
-        for (std::int64_t i = 0; i < tensor.elements(); ++i)
-            used[static_cast<std::size_t>(tensor.offset + i)] = true;
-    const auto values = buffer.values(0);
-    const std::size_t first = values.size() == used.size()
-                                  ? 0
-                                  : static_cast<std::size_t>(buffer.shard_rank() * plan.region_elems());
-    for (std::size_t i = 0; i < values.size(); ++i)
-        if (!used[first + i] && static_cast<float>(values[i]) != 0.0f)
-            return false;
+    const auto& plan = buffer.plan();
+    for (std::int64_t s = 0; s < buffer.num_segments(); ++s) {
+        const auto& segment = plan.segments[static_cast<std::size_t>(s)];
+        std::vector<bool> used(static_cast<std::size_t>(segment.region_begin(plan.num_devices)), false);
+        for (const auto& tensor : plan.tensors)
+            for (std::int64_t i = 0; i < tensor.elements() && tensor.segment == s; ++i)
+                used[static_cast<std::size_t>(tensor.offset + i)] = true;
+        const auto values = buffer.values(s);
+        const auto first = values.size() == used.size()
+                               ? 0
+                               : static_cast<std::size_t>(segment.region_begin(buffer.shard_rank()));
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (!used[first + i] && static_cast<float>(values[i]) != 0.0f)
+                return false;
+    }
     return true;
 }
 
@@ -67,10 +77,10 @@ void fill_shards(Buffer& buffer) {
     }
 }
 
-template <class T, class Topology>
-void check_gather(Mesh<Topology, LocalCommunicator>& mesh, const ragged::Plan& plan) {
+template <class T, class Topology, class PlanType>
+void check_gather(Mesh<Topology, LocalCommunicator>& mesh, const PlanType& plan) {
     ragged::CountingResource<> memory;
-    ragged::DBuffer<T, Topology> weights(plan, mesh, memory);
+    ragged::DBuffer<T, Topology, ragged::state::Sharded, PlanType> weights(plan, mesh, memory);
     const ragged::DType plane[] = {ragged::dtype_of<T>};
     expect(memory.peak_bytes() == static_cast<std::size_t>(plan.peak_bytes({}, plane)),
            "the plan states the bytes");
@@ -80,13 +90,19 @@ void check_gather(Mesh<Topology, LocalCommunicator>& mesh, const ragged::Plan& p
 
     auto gathered = ragged::gather(std::move(weights), mesh).wait();
 
-    const std::int64_t own_bytes = plan.region_elems() * static_cast<std::int64_t>(sizeof(T));
-    expect(mesh.template along<"shard">().received_bytes() - before == (plan.num_devices - 1) * own_bytes,
+    const std::int64_t others = plan.padded_elements() - plan.region_elems(gathered.shard_rank());
+    expect(mesh.template along<"shard">().received_bytes() - before ==
+               others * static_cast<std::int64_t>(sizeof(T)),
            "a gather moves the collective's own bytes");
     expect(gathered.segment_data(0) == base, "the buffer stays where it was");
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
         const auto view = ragged::view(gathered, t);
-        expect(view.data() == base + plan.tensors[t].offset, "a view is base + offset");
+        expect(view.data() == base + plan.segment_offset(plan.tensors[t].segment) + plan.tensors[t].offset,
+               "a view is base + offset");
+        expect(reinterpret_cast<std::uintptr_t>(view.data()) %
+                       static_cast<std::uintptr_t>(plan.tensors[t].spec.align_bytes) ==
+                   0,
+               "a tensor starts aligned");
         for (std::int64_t i = 0; i < view.elements(); ++i)
             expect(static_cast<float>(view.flat()[static_cast<std::size_t>(i)]) == value_of(t, i),
                    "gathered values");
@@ -104,14 +120,14 @@ void check_gather(Mesh<Topology, LocalCommunicator>& mesh, const ragged::Plan& p
 
 /// Contributions differ by rank; sums in rank order along the shard axis, then along the others, in axis
 /// order.
-template <class Topology>
-void check_reduce(Mesh<Topology, LocalCommunicator>& mesh, const ragged::Plan& plan) {
+template <class Topology, class PlanType>
+void check_reduce(Mesh<Topology, LocalCommunicator>& mesh, const PlanType& plan) {
     using State = ragged::state::Partial;
     const auto contribution = [](std::int64_t rank, std::size_t tensor, std::int64_t i) {
         return value_of(tensor, i + rank * 5) * static_cast<float>(rank + 1);
     };
     ragged::HostResource memory;
-    ragged::DBuffer<float, Topology, State> gradients(plan, mesh, memory);
+    ragged::DBuffer<float, Topology, State, PlanType> gradients(plan, mesh, memory);
     for (int step = 0; step < 2; ++step) {
         for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
             const auto view = ragged::view(gradients, t);
@@ -138,13 +154,19 @@ void check_random(int ranks, const Topology& topology) {
     CAPTURE(ranks);
     const auto devices = topology.template size<"shard">();
     for (std::uint32_t seed = 0; seed < 25; ++seed) {
-        const ragged::Plan plan = plan_for(seed * 37 + static_cast<std::uint32_t>(ranks), devices);
+        const std::uint32_t drawn = seed * 37 + static_cast<std::uint32_t>(ranks);
+        const ragged::Plan plan = plan_for(drawn, devices);
+        const ragged::UnequalPlan unequal =
+            ragged::make_unequal_plan(support::random_group(drawn), devices, options_for(drawn));
         CAPTURE(seed);
         CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator world) {
             Mesh mesh(topology, world);
             check_gather<float>(mesh, plan);
             check_gather<ragged::bf16>(mesh, plan);
             check_reduce(mesh, plan);
+            check_gather<float>(mesh, unequal);
+            check_gather<ragged::bf16>(mesh, unequal);
+            check_reduce(mesh, unequal);
         }));
     }
 }
@@ -258,5 +280,74 @@ TEST_CASE("a mesh needs as many ranks as its topology") {
         expect(contains(message_of([&] { Mesh mesh(Line(2), world); }),
                         "the topology has 2 ranks, the communicator 3"),
                "the numbers");
+    }));
+}
+
+namespace {
+
+/// A communicator that can group: counts what is started inside and outside of groups.
+struct Grouping {
+    using Completion = LocalCommunicator::Completion;
+    struct Counts {
+        int groups = 0, open = 0, inside = 0, outside = 0;
+    };
+    struct Guard {
+        Counts* counts;
+        explicit Guard(Counts* c)
+            : counts(c) {
+            ++counts->groups, ++counts->open;
+        }
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
+        ~Guard() { --counts->open; }
+    };
+
+    LocalCommunicator inner;
+    Counts* counts;
+
+    int rank() const { return inner.rank(); }
+    int size() const { return inner.size(); }
+    Grouping split(int color, int key) { return {inner.split(color, key), counts}; }
+    Guard group() { return Guard(counts); }
+    template <class T>
+    Completion all_gather(T* base, std::int64_t count) {
+        ++(counts->open > 0 ? counts->inside : counts->outside);
+        return inner.all_gather(base, count);
+    }
+    template <class T>
+    Completion reduce_scatter(T* base, std::int64_t count) {
+        ++(counts->open > 0 ? counts->inside : counts->outside);
+        return inner.reduce_scatter(base, count);
+    }
+    template <class T>
+    Completion all_reduce(T* base, std::int64_t count) {
+        ++(counts->open > 0 ? counts->inside : counts->outside);
+        return inner.all_reduce(base, count);
+    }
+};
+static_assert(ragged::has_grouping<Grouping> && !ragged::has_grouping<LocalCommunicator>);
+
+} // namespace
+
+TEST_CASE("all segments of a group are one grouped call per axis") {
+    using ragged::DType;
+    const ragged::GroupSpec group{
+        "g", {{"a", {24, 100}, ragged::rows(3), DType::f32}, {"b", {36, 70}, ragged::rows(3), DType::f32}}};
+    const ragged::Plan plan = ragged::make_plan(
+        group, 4, ragged::policy::Exact{ragged::policy::Order::search, 2, {.latency_ns = 0}},
+        {.alignment_bytes = 4});
+    REQUIRE(plan.segments.size() == 2);
+    CHECK_NOTHROW(ragged::run_ranks(4, [&](LocalCommunicator world) {
+        Grouping::Counts counts;
+        Mesh mesh(Plane(1, 4), Grouping{world, &counts});
+        ragged::HostResource memory;
+        ragged::DBuffer<float, Plane> weights(plan, mesh, memory);
+        ragged::DBuffer<float, Plane, ragged::state::Partial> gradients(plan, mesh, memory);
+        fill_shards(weights);
+        static_cast<void>(ragged::gather(std::move(weights), mesh).wait());
+        expect(counts.groups == 1 && counts.inside == 2, "two gathers in one group");
+        static_cast<void>(ragged::reduce(std::move(gradients), mesh).wait());
+        expect(counts.groups == 3 && counts.inside == 6, "two reduce-scatters, then two all-reduces");
+        expect(counts.open == 0, "groups end before anything is waited for");
     }));
 }

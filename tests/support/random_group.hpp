@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small random groups with everything that is awkward: empty tensors, tails, tiles, tensors smaller than the
-// world.
+// Small random groups with everything that is awkward: empty tensors, tails in every period, tiles, slices,
+// tensors smaller than the world or with an alignment of their own.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline ragged::GroupSpec random_group(std::uint32_t seed) {
     const std::int64_t count = draw(0, 6);
     for (std::int64_t i = 0; i < count; ++i) {
         ragged::TensorSpec tensor{"t" + std::to_string(i), {}, {}, ragged::DType::f32};
-        switch (draw(0, 5)) {
+        switch (draw(0, 7)) {
         case 0:
             tensor.shape = {draw(0, 300)}, tensor.block = ragged::elements(draw(1, 40));
             break;
@@ -40,10 +40,20 @@ inline ragged::GroupSpec random_group(std::uint32_t seed) {
         case 4:
             tensor.shape = {2, 3 * draw(1, 4), draw(2, 9)}, tensor.block = ragged::tile({1, 3, 2});
             break;
+        case 5: // a short last block in every slice
+            tensor.shape = {draw(1, 3), draw(2, 9), draw(1, 5)};
+            tensor.block = ragged::tile({1, draw(1, tensor.shape[1]), draw(1, tensor.shape[2])});
+            break;
+        case 6:
+            tensor.shape = {draw(0, 4), draw(1, 9), draw(1, 9)}, tensor.block = ragged::rows(draw(1, 4));
+            tensor.sliced = true;
+            break;
         default:
             tensor.shape = {draw(1, 3)};
             break;
         }
+        if (draw(0, 5) == 0)
+            tensor.align_bytes = std::int64_t{16} << draw(0, 4);
         group.tensors.push_back(tensor);
     }
     return group;

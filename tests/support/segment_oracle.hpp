@@ -62,7 +62,7 @@ inline std::vector<Run> runs_of(const ragged::GroupSpec& group, std::int64_t ali
     std::vector<Run> runs;
     for (const ragged::TensorSpec& tensor : group.tensors) {
         const std::int64_t align = tensor.align_bytes == 0 ? alignment : tensor.align_bytes;
-        if (!tensor.sliced) {
+        if (!tensor.sliced || tensor.shape[0] == 0) {
             runs.push_back(run_of(tensor, align));
             continue;
         }

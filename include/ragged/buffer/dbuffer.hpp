@@ -46,7 +46,8 @@ inline constexpr bool can_start =
 
 /// @tparam T         element type of the plane laid over the plan
 /// @tparam Topology  has an axis named "shard" with plan.num_devices ranks
-template <element T, class Topology, class State = state::Sharded>
+/// @tparam PlanType  Plan, or UnequalPlan: collectives then take a count per rank
+template <element T, class Topology, class State = state::Sharded, class PlanType = Plan>
 class DBuffer {
     static_assert(Topology::find("shard") < Topology::num_axes,
                   "ragged: a DBuffer needs a topology with an axis named \"shard\"");
@@ -61,12 +62,12 @@ class DBuffer {
     /// The plan and the resource must outlive the buffer.
     /// @throws BufferError  the plan breaks a law, is for another number of devices, or is not aligned for T
     template <memory_resource R>
-    DBuffer(const Plan& plan, const Place<Topology>& place, R& resource) requires(state::can_start<State>)
+    DBuffer(const PlanType& plan, const Place<Topology>& place, R& resource) requires(state::can_start<State>)
         : plan_(check(plan, place.topology))
         , shard_rank_(place.template coordinate<"shard">())
-        , memory_(resource, storage_bytes(plan)) {}
+        , memory_(resource, storage_bytes(plan, shard_rank_)) {}
     template <memory_resource R>
-    DBuffer(Plan&&, const Place<Topology>&, R&) = delete; // the plan would not outlive the buffer
+    DBuffer(const PlanType&&, const Place<Topology>&, R&) = delete; // the plan would not outlive the buffer
 
     DBuffer(DBuffer&& other) noexcept
         : plan_(std::exchange(other.plan_, nullptr))
@@ -82,7 +83,7 @@ class DBuffer {
     }
 
     /// @throws BufferError after the buffer was moved from
-    const Plan& plan() const {
+    const PlanType& plan() const {
         if (plan_ == nullptr)
             throw BufferError("the buffer was moved from: use the one that took its place");
         return *plan_;
@@ -90,28 +91,31 @@ class DBuffer {
     std::int64_t shard_rank() const noexcept { return shard_rank_; }
     std::int64_t num_segments() const { return static_cast<std::int64_t>(plan().segments.size()); }
 
-    /// The elements of a segment that hold values in this state, padding included: this rank's region of
-    /// S elements, or all num_devices * S of them when Gathered or Partial. Flat operations run over this.
+    /// The elements of a segment that hold values in this state, padding included: this rank's region, or
+    /// the regions of all ranks when Gathered or Partial. Flat operations run over this.
     std::span<access_type> values(std::int64_t segment) const {
-        const std::int64_t shard = shard_elems(segment);
         if constexpr (state::has_whole_tensors<State>)
-            return {segment_data(segment), static_cast<std::size_t>(shard * plan_->num_devices)};
+            return {segment_data(segment),
+                    static_cast<std::size_t>(segment_of(segment).region_begin(plan_->num_devices))};
         else
             return region(segment);
     }
 
-    /// This rank's region of a segment, [S]. A partial buffer has none yet: its regions are not summed.
+    /// This rank's region of a segment, [S] in a plan of equal shards. A partial buffer has none yet: its
+    /// regions are not summed.
     std::span<access_type> region(std::int64_t segment) const
         requires(!std::is_same_v<State, state::Partial>) {
-        const std::int64_t shard = shard_elems(segment);
-        const std::int64_t before = std::is_same_v<State, state::Resident> ? 0 : shard_rank_ * shard;
-        return {segment_data(segment) + before, static_cast<std::size_t>(shard)};
+        const auto& regions = segment_of(segment);
+        const std::int64_t before =
+            std::is_same_v<State, state::Resident> ? 0 : regions.region_begin(shard_rank_);
+        return {segment_data(segment) + before, static_cast<std::size_t>(regions.region_elems(shard_rank_))};
     }
 
     /// First element of a segment's storage: what an in-place collective is called with.
     T* segment_data(std::int64_t segment) const {
-        const std::int64_t offset = std::is_same_v<State, state::Resident> ? plan().region_offset(segment)
-                                                                           : plan().segment_offset(segment);
+        const std::int64_t offset = std::is_same_v<State, state::Resident>
+                                        ? plan().region_offset(segment, shard_rank_)
+                                        : plan().segment_offset(segment);
         return static_cast<T*>(memory_.data()) + offset;
     }
 
@@ -123,29 +127,29 @@ class DBuffer {
 
     /// The same memory in another state. For collectives; users call gather, release, reduce and reset.
     template <class To>
-    DBuffer<T, Topology, To> into() && {
+    DBuffer<T, Topology, To, PlanType> into() && {
         static_assert(!std::is_same_v<To, state::Resident> && !std::is_same_v<State, state::Resident>,
                       "ragged: a resident buffer has no storage for other ranks' regions");
         static_cast<void>(plan());
-        return DBuffer<T, Topology, To>(std::exchange(plan_, nullptr), shard_rank_, std::move(memory_),
-                                        agreed_);
+        return DBuffer<T, Topology, To, PlanType>(std::exchange(plan_, nullptr), shard_rank_,
+                                                  std::move(memory_), agreed_);
     }
 
   private:
-    template <element, class, class>
+    template <element, class, class, class>
     friend class DBuffer;
 
-    DBuffer(const Plan* plan, std::int64_t shard_rank, Memory memory, bool agreed)
+    DBuffer(const PlanType* plan, std::int64_t shard_rank, Memory memory, bool agreed)
         : plan_(plan)
         , shard_rank_(shard_rank)
         , memory_(std::move(memory))
         , agreed_(agreed) {}
 
-    std::int64_t shard_elems(std::int64_t segment) const {
-        return plan().segments[static_cast<std::size_t>(segment)].shard_elems;
+    const auto& segment_of(std::int64_t segment) const {
+        return plan().segments[static_cast<std::size_t>(segment)];
     }
 
-    static const Plan* check(const Plan& plan, const Topology& topology) {
+    static const PlanType* check(const PlanType& plan, const Topology& topology) {
         const std::int64_t ranks = topology.template size<"shard">();
         if (plan.num_devices != ranks)
             throw BufferError(concat("group '", plan.name, "' is planned for ", plan.num_devices,
@@ -164,21 +168,22 @@ class DBuffer {
         return &plan;
     }
 
-    static std::size_t storage_bytes(const Plan& plan) {
-        const DType dtype[] = {dtype_of<T>};
-        return static_cast<std::size_t>(std::is_same_v<State, state::Resident> ? plan.peak_bytes(dtype, {})
-                                                                               : plan.peak_bytes({}, dtype));
+    static std::size_t storage_bytes(const PlanType& plan, std::int64_t rank) {
+        return static_cast<std::size_t>(checked_mul(
+            std::is_same_v<State, state::Resident> ? plan.region_elems(rank) : plan.padded_elements(),
+            static_cast<std::int64_t>(sizeof(T)), "bytes of a buffer"));
     }
 
-    const Plan* plan_;
+    const PlanType* plan_;
     std::int64_t shard_rank_;
     Memory memory_;
     bool agreed_ = false;
 };
 
 /// Forget the gathered values; this rank's region stays. Local, no copy.
-template <class T, class Topology>
-DBuffer<T, Topology, state::Sharded> release(DBuffer<T, Topology, state::Gathered>&& buffer) {
+template <class T, class Topology, class PlanType>
+DBuffer<T, Topology, state::Sharded, PlanType>
+release(DBuffer<T, Topology, state::Gathered, PlanType>&& buffer) {
     return std::move(buffer).template into<state::Sharded>();
 }
 

@@ -17,6 +17,7 @@
 
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/comm/mesh.hpp>
+#include <ragged/plan/unequal_plan.hpp>
 
 namespace ragged {
 
@@ -113,8 +114,8 @@ inline std::string joined(const std::vector<std::string>& lines) {
 /// Compare the plan across all ranks of the world; the first collective of every buffer does this by itself.
 /// Collective and blocking: 8 bytes per rank, and the whole plan only when ranks differ.
 /// @throws CommError  on every rank, with the first difference to rank 0 and the first rank that has it
-template <class Topology, class Communicator>
-void agree(const Plan& plan, Mesh<Topology, Communicator>& mesh) {
+template <class SegmentType, class Topology, class Communicator>
+void agree(const BasicPlan<SegmentType>& plan, Mesh<Topology, Communicator>& mesh) {
     static_assert(has_all_gather<Communicator, std::uint8_t>,
                   "ragged: comparing plans needs a communicator with all_gather");
     Communicator& world = mesh.world();
@@ -159,57 +160,111 @@ void agree_once(Buffer& buffer, Mesh<Topology, Communicator>& mesh) {
     buffer.set_agreed();
 }
 
+/// Start one collective per segment: together, as one launch, where the communicator can group them.
+template <class Communicator, class Start>
+void start_each(Communicator& communicator, std::int64_t num_segments,
+                std::vector<typename Communicator::Completion>& operations, const Start& start) {
+    const auto all = [&] {
+        for (std::int64_t segment = 0; segment < num_segments; ++segment)
+            operations.push_back(start(segment));
+    };
+    if constexpr (has_grouping<Communicator>) {
+        const auto open = communicator.group();
+        all();
+    } else {
+        all();
+    }
+}
+
+/// Elements of each rank's region of a segment, [num_devices].
+inline std::vector<std::int64_t> counts_of(const UnequalPlan& plan, std::int64_t segment) {
+    std::vector<std::int64_t> counts;
+    for (std::int64_t rank = 0; rank < plan.num_devices; ++rank)
+        counts.push_back(plan.segments[static_cast<std::size_t>(segment)].region_elems(rank));
+    return counts;
+}
+
+template <class PlanType>
+inline constexpr bool equal_shards = std::is_same_v<PlanType, Plan>;
+
 } // namespace detail
 
 /// Gather every rank's regions along axis "shard", in place.
-/// @param buffer  [num_devices * S] per segment, this rank's region filled; consumed
+/// @param buffer  the regions of all ranks per segment, this rank's filled; consumed
 /// @return a handle; wait() gives the Gathered buffer
 /// @post every region equals that of the rank that owns it, at the same address as before
 /// Collective: ranks of the axis, same order. Sync: enqueues; the first call per buffer compares plans and
-/// blocks. Cost: (m-1)/m of the gathered bytes received per rank; no other copy.
+/// blocks. Cost: the gathered bytes but for its own received per rank; no other copy. All segments are one
+/// launch where the communicator can group.
 /// @throws CommError  plans differ (wait() throws what the collective throws), BufferError after a move
-template <class T, class Topology, class State, class Communicator>
-auto gather(DBuffer<T, Topology, State>&& buffer, Mesh<Topology, Communicator>& mesh) {
+template <class T, class Topology, class State, class Communicator, class PlanType>
+auto gather(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Communicator>& mesh) {
     static_assert(std::is_same_v<State, state::Sharded>,
                   "ragged: only a sharded buffer can be gathered; a resident one has no room for other "
                   "regions (cast it "
                   "into a sharded one), a partial one is reduced, a gathered one is complete");
-    static_assert(has_all_gather<Communicator, T>, "ragged: gather needs a communicator with all_gather");
+    constexpr bool equal = detail::equal_shards<PlanType>;
+    static_assert(!equal || has_all_gather<Communicator, T>,
+                  "ragged: gather needs a communicator with all_gather");
+    static_assert(equal || has_all_gather_v<Communicator, T>,
+                  "ragged: regions of unequal sizes need a communicator with all_gather_v; use a Plan of "
+                  "equal shards on this one");
     detail::agree_once(buffer, mesh);
+    const PlanType& plan = buffer.plan();
+    auto& line = mesh.template along<"shard">();
     std::vector<typename Communicator::Completion> operations;
-    for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
-        operations.push_back(mesh.template along<"shard">().all_gather(
-            buffer.segment_data(segment),
-            buffer.plan().segments[static_cast<std::size_t>(segment)].shard_elems));
+    detail::start_each(line, buffer.num_segments(), operations, [&](std::int64_t segment) {
+        T* base = buffer.segment_data(segment);
+        if constexpr (equal)
+            return line.all_gather(base, plan.segments[static_cast<std::size_t>(segment)].shard_elems);
+        else
+            return line.all_gather_v(base, detail::counts_of(plan, segment));
+    });
     return InFlight(std::move(buffer).template into<state::Gathered>(), std::move(operations));
 }
 
 /// Sum the contributions of all ranks, in place: reduce-scatter along axis "shard", then all-reduce of this
 /// rank's regions along every other axis: (Partial, Partial) -> (Replicate, Shard).
-/// @param buffer  [num_devices * S] per segment, filled on every rank; consumed
+/// @param buffer  the regions of all ranks per segment, filled on every rank; consumed
 /// @return a handle; wait() gives the Reduced buffer
 /// @post this rank's regions hold sums, not averages; scale in the operation that uses them
 /// Collective: all ranks, same order. Sync: enqueues; the first call per buffer compares plans and blocks.
-/// Cost: reduce-scatter of m * S, all-reduce of S per further axis; no other copy.
+/// Cost: a reduce-scatter of the gathered bytes, an all-reduce of this rank's regions per further axis; no
+/// other copy. All segments are one launch where the communicator can group.
 /// @throws CommError  plans differ (wait() throws what the collective throws), BufferError after a move
-template <class T, class Topology, class State, class Communicator>
-auto reduce(DBuffer<T, Topology, State>&& buffer, Mesh<Topology, Communicator>& mesh) {
+template <class T, class Topology, class State, class Communicator, class PlanType>
+auto reduce(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Communicator>& mesh) {
     static_assert(std::is_same_v<State, state::Partial>,
                   "ragged: only a partial buffer can be reduced; gradients start in DBuffer<T, Topology, "
                   "state::Partial>");
-    static_assert(has_reduce_scatter<Communicator, T> && has_all_reduce<Communicator, T>,
+    constexpr bool equal = detail::equal_shards<PlanType>;
+    static_assert((!equal || has_reduce_scatter<Communicator, T>)&&has_all_reduce<Communicator, T>,
                   "ragged: reduce needs a communicator with reduce_scatter and all_reduce");
+    static_assert(equal || has_reduce_scatter_v<Communicator, T>,
+                  "ragged: regions of unequal sizes need a communicator with reduce_scatter_v; use a Plan of "
+                  "equal shards on this one");
     detail::agree_once(buffer, mesh);
+    const PlanType& plan = buffer.plan();
     constexpr std::size_t shard_axis = Topology::find("shard");
+    auto& line = mesh.along(shard_axis);
     std::vector<typename Communicator::Completion> operations;
-    for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment) {
-        const std::int64_t shard = buffer.plan().segments[static_cast<std::size_t>(segment)].shard_elems;
+    detail::start_each(line, buffer.num_segments(), operations, [&](std::int64_t segment) {
         T* base = buffer.segment_data(segment);
-        operations.push_back(mesh.along(shard_axis).reduce_scatter(base, shard));
-        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
-            if (axis != shard_axis)
-                operations.push_back(mesh.along(axis).all_reduce(base + buffer.shard_rank() * shard, shard));
-    }
+        if constexpr (equal)
+            return line.reduce_scatter(base, plan.segments[static_cast<std::size_t>(segment)].shard_elems);
+        else
+            return line.reduce_scatter_v(base, detail::counts_of(plan, segment));
+    });
+    for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+        if (axis != shard_axis)
+            detail::start_each(mesh.along(axis), buffer.num_segments(), operations,
+                               [&](std::int64_t segment) {
+                                   const auto& regions = plan.segments[static_cast<std::size_t>(segment)];
+                                   const std::int64_t rank = buffer.shard_rank();
+                                   return mesh.along(axis).all_reduce(buffer.segment_data(segment) +
+                                                                          regions.region_begin(rank),
+                                                                      regions.region_elems(rank));
+                               });
     return InFlight(std::move(buffer).template into<state::Reduced>(), std::move(operations));
 }
 

@@ -100,6 +100,13 @@ concept has_barrier = communicator<C> && requires(C& c) {
     { c.barrier() } -> std::same_as<typename C::Completion>;
 };
 
+/// c.group() -> a guard: collectives called on c while it lives may start together, as one launch, when it
+/// ends. They finish as ever, when their completions were waited for, and none is waited for before that.
+template <class C>
+concept has_grouping = communicator<C> && requires(C& c) {
+    c.group();
+};
+
 /// c.split(color, key) -> C: ranks of equal color >= 0 form a communicator, ordered by key, then by rank.
 /// Collective and blocking.
 template <class C>

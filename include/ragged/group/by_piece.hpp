@@ -21,12 +21,12 @@ namespace ragged {
 
 namespace detail {
 
-template <class T, class Topology, class State>
-void require_table(const PieceTable& table, const DBuffer<T, Topology, State>& buffer) {
+template <class T, class Topology, class State, class PlanType>
+void require_table(const PieceTable& table, const DBuffer<T, Topology, State, PlanType>& buffer) {
     static_assert(!std::is_same_v<State, state::Partial>,
                   "ragged: pieces are this rank's; call reduce(std::move(buffer), mesh).wait() first");
-    if (&table.plan() != &buffer.plan() && fingerprint(table.plan()) != fingerprint(buffer.plan()))
-        throw BufferError(concat("the piece table is of group '", table.plan().name,
+    if (!table.is_of(buffer.plan()))
+        throw BufferError(concat("the piece table is of group '", table.group_name(),
                                  "', the buffer of group '", buffer.plan().name, "' over another plan"));
     if (table.shard_rank() != buffer.shard_rank())
         throw BufferError(concat("group '", buffer.plan().name, "': the piece table is of rank ",
@@ -67,8 +67,8 @@ void for_each_run(const PieceEntry& entry, const BlockGrid& grid, Run run) {
 } // namespace detail
 
 /// Assign `value` to every element of every tensor in this rank's regions; padding stays zero.
-template <element T, class Topology, class State>
-void fill(const PieceTable& table, DBuffer<T, Topology, State>& buffer, T value) {
+template <element T, class Topology, class State, class PlanType>
+void fill(const PieceTable& table, DBuffer<T, Topology, State, PlanType>& buffer, T value) {
     static_assert(!std::is_same_v<State, state::Gathered>,
                   "ragged: gathered values are read only; release the buffer and write this rank's region");
     detail::require_table(table, buffer);
@@ -81,8 +81,8 @@ void fill(const PieceTable& table, DBuffer<T, Topology, State>& buffer, T value)
 /// largest[local block] = max |x| over the block; NaN when the block has one.
 /// @param largest  host, [table.num_blocks()]; piece p's blocks start at its `local_block`
 /// @throws BufferError  another length, or a table of another plan or rank
-template <element T, class Topology, class State>
-void absmax_per_block(const PieceTable& table, const DBuffer<T, Topology, State>& buffer,
+template <element T, class Topology, class State, class PlanType>
+void absmax_per_block(const PieceTable& table, const DBuffer<T, Topology, State, PlanType>& buffer,
                       std::span<float> largest) {
     detail::require_table(table, buffer);
     detail::require_length(largest.size(), table.num_blocks(), "blocks");
@@ -106,11 +106,11 @@ void absmax_per_block(const PieceTable& table, const DBuffer<T, Topology, State>
 /// @param op       a reduction of operations.hpp, or one like them
 /// @param results  host, [plan.tensors]
 /// @throws BufferError  another length, or a table of another plan or rank
-template <class Op, element T, class Topology, class State, class Result>
-void reduce_per_tensor(const Op& op, const PieceTable& table, const DBuffer<T, Topology, State>& buffer,
-                       std::span<Result> results) {
+template <class Op, element T, class Topology, class State, class Result, class PlanType>
+void reduce_per_tensor(const Op& op, const PieceTable& table,
+                       const DBuffer<T, Topology, State, PlanType>& buffer, std::span<Result> results) {
     detail::require_table(table, buffer);
-    detail::require_length(results.size(), static_cast<std::int64_t>(table.plan().tensors.size()), "tensors");
+    detail::require_length(results.size(), table.num_tensors(), "tensors");
     std::fill(results.begin(), results.end(), static_cast<Result>(op.result({})));
     for (const PieceEntry& entry : table.entries()) {
         const std::span<const T> piece = detail::piece_span(buffer, entry);

@@ -59,8 +59,8 @@ std::span<const T> const_span(std::span<T> values) {
 } // namespace detail
 
 /// Every value becomes zero.
-template <class T, class Topology, class State>
-void zero(DBuffer<T, Topology, State>& buffer) {
+template <class T, class Topology, class State, class PlanType>
+void zero(DBuffer<T, Topology, State, PlanType>& buffer) {
     detail::require_writable<State>();
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
         if (const auto values = buffer.values(segment); !values.empty())
@@ -69,8 +69,8 @@ void zero(DBuffer<T, Topology, State>& buffer) {
 
 /// dst = src. @throws BufferError when the buffers lie over different plans (so do all operations on two
 /// buffers)
-template <class T, class Topology, class From, class To>
-void copy(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) {
+template <class T, class Topology, class From, class To, class PlanType>
+void copy(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, To, PlanType>& dst) {
     detail::require_writable<To>();
     detail::require_same_plan(src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
@@ -79,8 +79,8 @@ void copy(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) 
 }
 
 /// buffer *= factor. @throws BufferError when the factor is not finite
-template <floating_element T, class Topology, class State>
-void scale(DBuffer<T, Topology, State>& buffer, double factor) {
+template <floating_element T, class Topology, class State, class PlanType>
+void scale(DBuffer<T, Topology, State, PlanType>& buffer, double factor) {
     detail::require_writable<State>();
     detail::require_finite<compute_t<T>>(factor, "scale");
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
@@ -88,8 +88,8 @@ void scale(DBuffer<T, Topology, State>& buffer, double factor) {
 }
 
 /// dst += src.
-template <element T, class Topology, class From, class To>
-void add(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) {
+template <element T, class Topology, class From, class To, class PlanType>
+void add(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, To, PlanType>& dst) {
     detail::require_writable<To>();
     detail::require_same_plan(src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
@@ -97,8 +97,9 @@ void add(const DBuffer<T, Topology, From>& src, DBuffer<T, Topology, To>& dst) {
 }
 
 /// y += factor * x. @throws BufferError when the factor is not finite
-template <floating_element X, floating_element Y, class Topology, class From, class To>
-void axpy(double factor, const DBuffer<X, Topology, From>& x, DBuffer<Y, Topology, To>& y) {
+template <floating_element X, floating_element Y, class Topology, class From, class To, class PlanType>
+void axpy(double factor, const DBuffer<X, Topology, From, PlanType>& x,
+          DBuffer<Y, Topology, To, PlanType>& y) {
     detail::require_writable<To>();
     detail::require_finite<compute_t<X, Y>>(factor, "axpy");
     detail::require_same_plan(x, y);
@@ -109,8 +110,9 @@ void axpy(double factor, const DBuffer<X, Topology, From>& x, DBuffer<Y, Topolog
 /// dst = src * factor in another element type; into a Sharded buffer this writes the slot that gather sends
 /// from.
 /// @throws BufferError when the factor is not finite
-template <floating_element A, floating_element B, class Topology, class From, class To>
-void cast(const DBuffer<A, Topology, From>& src, DBuffer<B, Topology, To>& dst, double factor = 1.0) {
+template <floating_element A, floating_element B, class Topology, class From, class To, class PlanType>
+void cast(const DBuffer<A, Topology, From, PlanType>& src, DBuffer<B, Topology, To, PlanType>& dst,
+          double factor = 1.0) {
     detail::require_writable<To>();
     detail::require_finite<compute_t<A, B>>(factor, "cast");
     detail::require_same_plan(src, dst);
@@ -119,8 +121,8 @@ void cast(const DBuffer<A, Topology, From>& src, DBuffer<B, Topology, To>& dst, 
 }
 
 /// Whether no value is infinite or NaN. This rank only.
-template <element T, class Topology, class State>
-bool all_finite(const DBuffer<T, Topology, State>& buffer) {
+template <element T, class Topology, class State, class PlanType>
+bool all_finite(const DBuffer<T, Topology, State, PlanType>& buffer) {
     std::uint32_t found = 0;
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
         found |= host::reduce(op::NonFinite{}, detail::const_span(buffer.values(segment)));
@@ -129,8 +131,8 @@ bool all_finite(const DBuffer<T, Topology, State>& buffer) {
 
 /// Sum of squares of the values in double. This rank only; the order of the sum is fixed by the buffer's
 /// length.
-template <element T, class Topology, class State>
-double sum_of_squares(const DBuffer<T, Topology, State>& buffer) {
+template <element T, class Topology, class State, class PlanType>
+double sum_of_squares(const DBuffer<T, Topology, State, PlanType>& buffer) {
     double sum = 0;
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
         sum += host::reduce(op::SumOfSquares{}, detail::const_span(buffer.values(segment)));
@@ -138,8 +140,9 @@ double sum_of_squares(const DBuffer<T, Topology, State>& buffer) {
 }
 
 /// A spent gradient buffer, all zeros again, ready to accumulate. Local.
-template <class T, class Topology>
-DBuffer<T, Topology, state::Partial> reset(DBuffer<T, Topology, state::Reduced>&& buffer) {
+template <class T, class Topology, class PlanType>
+DBuffer<T, Topology, state::Partial, PlanType>
+reset(DBuffer<T, Topology, state::Reduced, PlanType>&& buffer) {
     auto partial = std::move(buffer).template into<state::Partial>();
     zero(partial);
     return partial;

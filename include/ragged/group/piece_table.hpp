@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <ragged/plan/plan.hpp>
@@ -29,10 +30,13 @@ struct PieceEntry {
 
 class PieceTable {
   public:
-    /// The pieces of `shard_rank`, in plan order. Local. The plan must outlive the table.
+    /// The pieces of `shard_rank`, in plan order. Local. The plan, of any kind, must outlive the table.
     /// @throws PlanError when the rank is not one of the plan's devices
-    PieceTable(const Plan& plan, std::int64_t shard_rank)
+    template <class SegmentType>
+    PieceTable(const BasicPlan<SegmentType>& plan, std::int64_t shard_rank)
         : plan_(&plan)
+        , fingerprint_(fingerprint(plan))
+        , name_(plan.name)
         , shard_rank_(shard_rank) {
         if (shard_rank < 0 || shard_rank >= plan.num_devices)
             throw PlanError(concat("group '", plan.name, "': rank ", shard_rank, " is not in [0, ",
@@ -51,17 +55,27 @@ class PieceTable {
             num_blocks_ += entries_.back().num_blocks;
         }
     }
-    PieceTable(Plan&&, std::int64_t) = delete;
+    template <class SegmentType>
+    PieceTable(const BasicPlan<SegmentType>&&, std::int64_t) = delete;
 
-    const Plan& plan() const { return *plan_; }
+    /// Whether the pieces are of this plan, or of an equal one.
+    template <class SegmentType>
+    bool is_of(const BasicPlan<SegmentType>& plan) const {
+        return &plan == plan_ || fingerprint(plan) == fingerprint_;
+    }
+    const std::string& group_name() const { return name_; }
     std::int64_t shard_rank() const { return shard_rank_; }
     const std::vector<PieceEntry>& entries() const { return entries_; }
     /// Blocks on this rank: the length of a per-block array.
     std::int64_t num_blocks() const { return num_blocks_; }
+    /// Tensors of the plan, slices apart.
+    std::int64_t num_tensors() const { return static_cast<std::int64_t>(grids_.size()); }
     const BlockGrid& grid(std::int64_t tensor) const { return grids_[static_cast<std::size_t>(tensor)]; }
 
   private:
-    const Plan* plan_;
+    const void* plan_;
+    std::uint64_t fingerprint_;
+    std::string name_;
     std::int64_t shard_rank_;
     std::vector<BlockGrid> grids_; // by tensor
     std::vector<PieceEntry> entries_;

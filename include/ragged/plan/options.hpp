@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user says of a whole plan: alignment in bytes, and the planes that will lie over it.
+// What a user says of a whole plan: alignment in bytes, the planes that will lie over it, what communication
+// costs.
 #pragma once
 
 #include <initializer_list>
@@ -34,6 +35,22 @@ struct PlanOptions {
     DTypes planes{};
 
     constexpr bool operator==(const PlanOptions&) const = default;
+};
+
+/// What one more collective in a grouped call costs, as the bytes that a device could receive in its time.
+struct CollectivePrice {
+    std::int64_t latency_ns = 10'000;   // of a collective added to a group of them
+    std::int64_t bytes_per_us = 50'000; // received by one device: 400 Gbit/s
+
+    constexpr bool operator==(const CollectivePrice&) const = default;
+
+    /// @throws PlanError  a negative latency or bandwidth, or a price that does not fit 64 bits
+    constexpr std::int64_t bytes() const {
+        if (latency_ns < 0 || bytes_per_us < 0)
+            throw PlanError(concat("a collective of ", latency_ns, " ns at ", bytes_per_us,
+                                   " bytes per us has no price"));
+        return checked_mul(latency_ns, bytes_per_us, "price of a collective") / 1000;
+    }
 };
 
 } // namespace ragged

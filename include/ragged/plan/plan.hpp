@@ -5,6 +5,8 @@
 // derives from the same specs; buffers, views and collectives read it and never change it.
 //
 //     gathered buffer of a segment: num_devices shards of S elements; rank r owns [r*S, (r+1)*S)
+//
+// Regions of a size of their own are another kind of segment and another type of plan: unequal_plan.hpp.
 #pragma once
 
 #include <algorithm> // std::clamp
@@ -13,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ragged/core/hash.hpp>
 #include <ragged/layout/block_grid.hpp>
 #include <ragged/layout/ragged_shard.hpp>
 
@@ -38,6 +41,12 @@ struct Segment {
     std::int64_t set_by = -1;           // index of the tensor that forced S; -1: S is the fair share
 
     constexpr bool proven_optimal() const { return shard_elems == lower_bound_elems; }
+    /// Where the region of `rank` starts in the gathered segment; the end of the segment for num_devices.
+    constexpr std::int64_t region_begin(std::int64_t rank) const { return rank * shard_elems; }
+    constexpr std::int64_t region_elems(std::int64_t) const { return shard_elems; }
+    constexpr std::int64_t largest_region_elems() const { return shard_elems; }
+    constexpr void add_regions(detail::Hash& hash) const { hash.add(shard_elems); }
+    std::string describe_regions() const { return concat("shards of ", shard_elems, " elements"); }
     constexpr bool operator==(const Segment&) const = default;
 };
 
@@ -59,49 +68,65 @@ constexpr double padding_ratio(std::int64_t padded, std::int64_t elements) {
 
 } // namespace detail
 
-struct Plan {
+/// @tparam SegmentType  Segment, or UnequalSegment
+template <class SegmentType>
+struct BasicPlan {
     std::string name; // of the group
     std::string policy;
     std::int64_t num_devices = 1;
     std::int64_t alignment_bytes = 128; // of S: the option's, or that of the strictest tensor
     std::int64_t alignment_elems = 64;  // satisfies alignment_bytes for every plane declared over the plan
-    std::vector<Segment> segments;
+    std::vector<SegmentType> segments;
     std::vector<PlacedTensor> tensors; // registration order, slices one after another
     Violations violations;
 
     /// Elements of all tensors.
     constexpr std::int64_t elements() const {
         std::int64_t sum = 0;
-        for (const Segment& segment : segments)
+        for (const SegmentType& segment : segments)
             sum += segment.elements;
         return sum;
     }
-    /// Elements of one rank's regions together.
-    constexpr std::int64_t region_elems() const {
+    /// Elements of one rank's regions together; without a rank, of the rank that has most.
+    constexpr std::int64_t region_elems(std::int64_t rank) const {
         std::int64_t sum = 0;
-        for (const Segment& segment : segments)
-            sum += segment.shard_elems;
+        for (const SegmentType& segment : segments)
+            sum += segment.region_elems(rank);
         return sum;
     }
-    /// Elements of the gathered buffer: num_devices regions.
-    constexpr std::int64_t padded_elements() const { return num_devices * region_elems(); }
+    constexpr std::int64_t region_elems() const {
+        std::int64_t sum = 0;
+        for (const SegmentType& segment : segments)
+            sum += segment.largest_region_elems();
+        return sum;
+    }
+    /// Elements of the gathered buffer: the regions of all ranks.
+    constexpr std::int64_t padded_elements() const {
+        std::int64_t sum = 0;
+        for (const SegmentType& segment : segments)
+            sum += segment.region_begin(num_devices);
+        return sum;
+    }
     /// padded / elements - 1; 0 for a group without elements.
     constexpr double padding_ratio() const { return detail::padding_ratio(padded_elements(), elements()); }
 
     /// First element of a segment in the gathered buffer.
     constexpr std::int64_t segment_offset(std::int64_t segment) const {
-        return num_devices * region_offset(segment);
-    }
-    /// First element of a segment in one rank's regions, stored one after another.
-    constexpr std::int64_t region_offset(std::int64_t segment) const {
         std::int64_t offset = 0;
         for (std::int64_t before = 0; before < segment; ++before)
-            offset += segments[static_cast<std::size_t>(before)].shard_elems;
+            offset += segments[static_cast<std::size_t>(before)].region_begin(num_devices);
+        return offset;
+    }
+    /// First element of a segment in the regions of `rank`, stored one after another.
+    constexpr std::int64_t region_offset(std::int64_t segment, std::int64_t rank) const {
+        std::int64_t offset = 0;
+        for (std::int64_t before = 0; before < segment; ++before)
+            offset += segments[static_cast<std::size_t>(before)].region_elems(rank);
         return offset;
     }
 
-    /// Bytes one rank needs at the same time: a region for each dtype of `regions`, a gathered buffer for
-    /// each of `gathered`. Buffers over the plan allocate exactly this.
+    /// Bytes one rank needs at the same time, the one with most: a region for each dtype of `regions`, a
+    /// gathered buffer for each of `gathered`. Buffers over the plan allocate exactly this.
     constexpr std::int64_t peak_bytes(std::span<const DType> regions, std::span<const DType> gathered) const {
         std::int64_t per_region = 0, per_gathered = 0;
         for (DType dtype : regions)
@@ -135,7 +160,7 @@ struct Plan {
         return {found, num_slices(found)};
     }
 
-    constexpr bool operator==(const Plan& other) const {
+    constexpr bool operator==(const BasicPlan& other) const {
         return name == other.name && num_devices == other.num_devices &&
                alignment_bytes == other.alignment_bytes && alignment_elems == other.alignment_elems &&
                segments == other.segments && tensors == other.tensors;
@@ -156,6 +181,8 @@ struct Plan {
     }
 };
 
+using Plan = BasicPlan<Segment>;
+
 /// What one rank holds of one tensor: a run of the tensor's flat elements, and where it lies in the rank's
 /// region of the segment. An empty piece has no elements and lies at the region's end or start.
 struct Piece {
@@ -167,67 +194,47 @@ struct Piece {
 };
 
 /// @pre plan.violations is empty, 0 <= rank < plan.num_devices
-constexpr Piece piece_of(const Plan& plan, const PlacedTensor& tensor, std::int64_t rank) {
-    const std::int64_t shard = plan.segments[static_cast<std::size_t>(tensor.segment)].shard_elems;
-    const std::int64_t region = rank * shard;
-    const std::int64_t first = std::clamp<std::int64_t>(region - tensor.offset, 0, tensor.elements());
-    const std::int64_t last = std::clamp<std::int64_t>(region + shard - tensor.offset, 0, tensor.elements());
-    return {first, last - first, std::clamp<std::int64_t>(tensor.offset - region, 0, shard)};
+template <class SegmentType>
+constexpr Piece piece_of(const BasicPlan<SegmentType>& plan, const PlacedTensor& tensor, std::int64_t rank) {
+    const SegmentType& segment = plan.segments[static_cast<std::size_t>(tensor.segment)];
+    const std::int64_t begin = segment.region_begin(rank), size = segment.region_elems(rank);
+    const std::int64_t first = std::clamp<std::int64_t>(begin - tensor.offset, 0, tensor.elements());
+    const std::int64_t last = std::clamp<std::int64_t>(begin + size - tensor.offset, 0, tensor.elements());
+    return {first, last - first, std::clamp<std::int64_t>(tensor.offset - begin, 0, size)};
 }
 
 /// The pieces of a tensor on all ranks, as a layout.
-constexpr RaggedShard ragged_shard(const Plan& plan, const PlacedTensor& tensor) {
+template <class SegmentType>
+constexpr RaggedShard ragged_shard(const BasicPlan<SegmentType>& plan, const PlacedTensor& tensor) {
     std::vector<std::int64_t> offsets;
     for (std::int64_t rank = 0; rank < plan.num_devices; ++rank)
         offsets.push_back(piece_of(plan, tensor, rank).first);
     return RaggedShard::from_offsets(tensor.cuts, offsets);
 }
 
-namespace detail {
-
-/// FNV-1a over 64-bit words and characters: short, constexpr, the same on every machine.
-class Hash {
-  public:
-    constexpr void add(std::int64_t value) {
-        for (int byte = 0; byte < 8; ++byte)
-            add_byte(static_cast<std::uint8_t>(static_cast<std::uint64_t>(value) >> (8 * byte)));
-    }
-    constexpr void add(std::string_view text) {
-        add(static_cast<std::int64_t>(text.size()));
-        for (char c : text)
-            add_byte(static_cast<std::uint8_t>(c));
-    }
-    constexpr void add(const Shape& shape) {
-        add(std::int64_t{shape.rank()});
-        for (int dim = 0; dim < shape.rank(); ++dim)
-            add(shape[dim]);
-    }
-    constexpr std::uint64_t value() const { return state_; }
-
-  private:
-    constexpr void add_byte(std::uint8_t byte) { state_ = (state_ ^ byte) * 0x100000001b3u; }
-    std::uint64_t state_ = 0xcbf29ce484222325u;
-};
-
-} // namespace detail
-
 /// 64 bits over everything that decides where an element lies. Equal plans have equal fingerprints on every
 /// machine; ranks compare it before their first collective.
-constexpr std::uint64_t fingerprint(const Plan& plan) {
+template <class SegmentType>
+constexpr std::uint64_t fingerprint(const BasicPlan<SegmentType>& plan) {
     detail::Hash hash;
+    const auto add = [&hash](const Shape& shape) {
+        hash.add(std::int64_t{shape.rank()});
+        for (int dim = 0; dim < shape.rank(); ++dim)
+            hash.add(shape[dim]);
+    };
     hash.add(plan.name);
     hash.add(plan.num_devices);
     hash.add(plan.alignment_bytes);
     hash.add(plan.alignment_elems);
     hash.add(static_cast<std::int64_t>(plan.segments.size()));
-    for (const Segment& segment : plan.segments)
-        hash.add(segment.shard_elems);
+    for (const SegmentType& segment : plan.segments)
+        segment.add_regions(hash);
     hash.add(static_cast<std::int64_t>(plan.tensors.size()));
     for (const PlacedTensor& tensor : plan.tensors) {
         hash.add(tensor.spec.name);
-        hash.add(tensor.spec.shape);
+        add(tensor.spec.shape);
         hash.add(static_cast<std::int64_t>(tensor.spec.block.kind));
-        hash.add(tensor.spec.block.sizes);
+        add(tensor.spec.block.sizes);
         hash.add(static_cast<std::int64_t>(tensor.spec.dtype));
         hash.add(tensor.spec.align_bytes);
         hash.add(tensor.spec.sliced ? 1 : 0);
@@ -240,13 +247,14 @@ constexpr std::uint64_t fingerprint(const Plan& plan) {
 
 /// The plan as lines of text, one fact each, in an order that makes the first differing line of two plans the
 /// first difference worth reporting.
-inline std::vector<std::string> describe(const Plan& plan) {
+template <class SegmentType>
+std::vector<std::string> describe(const BasicPlan<SegmentType>& plan) {
     std::vector<std::string> lines{
         concat("group '", plan.name, "' with ", plan.tensors.size(), " tensors on ", plan.num_devices,
                " devices"),
         concat("alignment of ", plan.alignment_bytes, " bytes, ", plan.alignment_elems, " elements")};
     for (std::size_t i = 0; i < plan.segments.size(); ++i)
-        lines.push_back(concat("segment ", i, " with shards of ", plan.segments[i].shard_elems, " elements"));
+        lines.push_back(concat("segment ", i, " with ", plan.segments[i].describe_regions()));
     for (const PlacedTensor& tensor : plan.tensors)
         lines.push_back(concat("tensor '", tensor.spec.name, "' ",
                                tensor.slice < 0 ? std::string() : concat("slice ", tensor.slice, " "),

@@ -52,6 +52,8 @@ class SegmentSearch {
                        ? a.shard.shard_elems > b.shard.shard_elems
                        : a.order.front().tensor < b.order.front().tensor;
         });
+        if (order_ == policy::Order::search)
+            number_copies();
         return best_;
     }
 
@@ -318,6 +320,19 @@ class SegmentSearch {
                 accept(orders);
         } while (std::next_permutation(sequence.begin(), sequence.end()));
         return placed;
+    }
+
+    /// Tensors that are alike may change places: let them follow one another as they were registered, so that
+    /// slices of a stack keep their order and mostly their distance.
+    constexpr void number_copies() {
+        std::vector<std::size_t> next(kinds_.size(), 0);
+        for (Packing& packing : best_)
+            for (Item& item : packing.order) {
+                std::size_t kind = 0;
+                while (!kinds_[kind].item().alike(item))
+                    ++kind;
+                item = kinds_[kind].copies[next[kind]++];
+            }
     }
 
     /// Take an assignment when it is cheaper: segments without tensors are dropped, S is what the tensors

@@ -44,12 +44,12 @@ class ShardView {
 
 /// This rank's piece of the tensor at `index` in the plan. Local.
 /// @throws BufferError when the plan has fewer tensors
-template <class T, class Topology, class State>
-auto shard(const DBuffer<T, Topology, State>& buffer, std::size_t index) {
+template <class T, class Topology, class State, class PlanType>
+auto shard(const DBuffer<T, Topology, State, PlanType>& buffer, std::size_t index) {
     static_assert(
         !std::is_same_v<State, state::Partial>,
         "ragged: a partial buffer has no shard yet; call reduce(std::move(buffer), mesh).wait() first");
-    const Plan& plan = buffer.plan();
+    const auto& plan = buffer.plan();
     if (index >= plan.tensors.size())
         throw BufferError(
             concat("group '", plan.name, "' has no tensor ", index, ", it has ", plan.tensors.size()));
@@ -60,9 +60,13 @@ auto shard(const DBuffer<T, Topology, State>& buffer, std::size_t index) {
 }
 
 /// This rank's piece of the tensor called `name`. Local. @throws PlanError when the group has none
-template <class T, class Topology, class State>
-auto shard(const DBuffer<T, Topology, State>& buffer, std::string_view name) {
+template <class T, class Topology, class State, class PlanType>
+auto shard(const DBuffer<T, Topology, State, PlanType>& buffer, std::string_view name) {
     return shard(buffer, buffer.plan().index_of(name));
 }
+
+/// A piece of a temporary buffer would outlive its memory: give the buffer a name first.
+template <class T, class Topology, class State, class PlanType, class Which>
+void shard(const DBuffer<T, Topology, State, PlanType>&& buffer, const Which& which) = delete;
 
 } // namespace ragged

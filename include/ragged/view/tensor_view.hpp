@@ -69,38 +69,42 @@ constexpr void require_whole_tensors() {
 } // namespace detail
 
 /// The tensor at `index` in the plan. Local. @throws BufferError when the plan has fewer tensors
-template <class T, class Topology, class State>
-auto view(const DBuffer<T, Topology, State>& buffer, std::size_t index) {
+template <class T, class Topology, class State, class PlanType>
+auto view(const DBuffer<T, Topology, State, PlanType>& buffer, std::size_t index) {
     detail::require_whole_tensors<State>();
-    const Plan& plan = buffer.plan();
+    const auto& plan = buffer.plan();
     if (index >= plan.tensors.size())
         throw BufferError(
             concat("group '", plan.name, "' has no tensor ", index, ", it has ", plan.tensors.size()));
     const PlacedTensor& tensor = plan.tensors[index];
-    using Access = typename DBuffer<T, Topology, State>::access_type;
+    using Access = typename DBuffer<T, Topology, State, PlanType>::access_type;
     return TensorView<Access>(buffer.segment_data(tensor.segment) + tensor.offset, tensor.spec.shape);
 }
 
 /// The tensor called `name`. Local. @throws PlanError when the group has none
-template <class T, class Topology, class State>
-auto view(const DBuffer<T, Topology, State>& buffer, std::string_view name) {
+template <class T, class Topology, class State, class PlanType>
+auto view(const DBuffer<T, Topology, State, PlanType>& buffer, std::string_view name) {
     return view(buffer, buffer.plan().index_of(name));
 }
 
 /// A tensor of a constant plan, with its extents in the type. Local.
 /// @throws BufferError when the buffer lies over another plan
-template <class T, class Topology, class State, class Extents>
-auto view(const DBuffer<T, Topology, State>& buffer, const StaticTensor<Extents>& tensor) {
+template <class T, class Topology, class State, class Extents, class PlanType>
+auto view(const DBuffer<T, Topology, State, PlanType>& buffer, const StaticTensor<Extents>& tensor) {
     detail::require_whole_tensors<State>();
-    const Plan& plan = buffer.plan();
+    const auto& plan = buffer.plan();
     const bool known = tensor.index < plan.tensors.size();
     if (!known || plan.tensors[tensor.index].offset != tensor.offset ||
         plan.tensors[tensor.index].spec.shape != Shape(tensor.shape))
         throw BufferError(concat("group '", plan.name, "': tensor ", tensor.index, " of the constant plan, ",
                                  to_string(Shape(tensor.shape)), " at ", tensor.offset,
                                  ", is not what the buffer's plan has there"));
-    using Access = typename DBuffer<T, Topology, State>::access_type;
+    using Access = typename DBuffer<T, Topology, State, PlanType>::access_type;
     return TensorView<Access, Extents>(buffer.segment_data(tensor.segment) + tensor.offset, tensor.shape);
 }
+
+/// A view of a temporary buffer would outlive its memory: give the buffer a name first.
+template <class T, class Topology, class State, class PlanType, class Which>
+void view(const DBuffer<T, Topology, State, PlanType>&& buffer, const Which& which) = delete;
 
 } // namespace ragged

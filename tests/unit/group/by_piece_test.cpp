@@ -52,10 +52,15 @@ TEST_CASE("absmax per block equals the walk, and does not depend on the number o
     for (std::uint32_t seed = 0; seed < 60; ++seed) {
         const ragged::GroupSpec group = support::random_group(seed);
         std::map<std::pair<std::size_t, std::int64_t>, float> expected;
-        for (std::size_t t = 0; t < group.tensors.size(); ++t)
-            for (std::int64_t i = 0; i < group.tensors[t].shape.elements(); ++i) {
-                float& largest = expected[{t, block_of(group.tensors[t], i)}];
-                largest = std::max(largest, std::fabs(value_of(t, i)));
+        std::size_t t = 0; // slices count as tensors
+        for (const ragged::TensorSpec& tensor : group.tensors)
+            for (std::int64_t run = 0; run < ragged::num_runs(tensor); ++run, ++t) {
+                const bool stacked = tensor.sliced && tensor.shape[0] > 0;
+                const ragged::TensorSpec spec = stacked ? ragged::slice_of(tensor) : tensor;
+                for (std::int64_t i = 0; i < spec.shape.elements(); ++i) {
+                    float& largest = expected[{t, block_of(spec, i)}];
+                    largest = std::max(largest, std::fabs(value_of(t, i)));
+                }
             }
         for (std::int64_t ranks : {1, 2, 3, 4, 5, 8}) {
             const ragged::Plan plan = ragged::make_plan(group, ranks);
@@ -63,9 +68,9 @@ TEST_CASE("absmax per block equals the walk, and does not depend on the number o
             for (std::int64_t rank = 0; rank < ranks; ++rank) {
                 ragged::HostResource memory;
                 Resident x(plan, ragged::Place<Line>(Line(ranks), rank), memory);
-                for (std::size_t t = 0; t < plan.tensors.size(); ++t)
-                    for (std::int64_t i = 0; i < ragged::shard(x, t).elements(); ++i)
-                        ragged::shard(x, t)[i] = value_of(t, ragged::shard(x, t).first() + i);
+                for (std::size_t u = 0; u < plan.tensors.size(); ++u)
+                    for (std::int64_t i = 0; i < ragged::shard(x, u).elements(); ++i)
+                        ragged::shard(x, u)[i] = value_of(u, ragged::shard(x, u).first() + i);
                 const ragged::PieceTable table(plan, rank);
                 std::vector<float> largest(static_cast<std::size_t>(table.num_blocks()), 777.0f);
                 ragged::absmax_per_block(table, x, largest);

@@ -260,7 +260,7 @@ TEST_CASE("every tensor lies in a segment that the policy returned, and segments
     CHECK(split.tensors[1].segment == 1);
     CHECK(split.padded_elements() == 88);
     CHECK(split.segment_offset(1) == 80);
-    CHECK(split.region_offset(1) == 20);
+    CHECK(split.region_offset(1, 0) == 20);
     CHECK_THROWS_WITH_AS(plan({.segments = {{20}}, .starts = {{0, 0}, {1, 0}}}),
                          "group 'g': tensor 'b' lies in segment 1, the policy returned 1", ragged::PlanError);
     CHECK_THROWS_WITH_AS(plan({.segments = {{20}}, .starts = {{-1, 0}, {0, 0}}}),
@@ -468,9 +468,11 @@ TEST_CASE("one device: the tensors one after another, aligned, whatever their bl
         const GroupSpec group = support::random_group(seed);
         const Plan plan = make_plan(group, 1);
         const std::int64_t alignment = plan.alignment_elems;
+        const std::int64_t smallest = plan.alignment_bytes / alignment; // element, in bytes
         std::int64_t end = 0;
         for (const ragged::PlacedTensor& tensor : plan.tensors) {
-            const std::int64_t start = (end + alignment - 1) / alignment * alignment;
+            const std::int64_t own = tensor.spec.align_bytes / smallest;
+            const std::int64_t start = (end + own - 1) / own * own;
             if (tensor.elements() > 0)
                 end = start + tensor.elements();
         }

@@ -51,8 +51,8 @@ TEST_CASE("sums over segments") {
     CHECK(plan.region_elems() == 20);
     CHECK(plan.padded_elements() == 60);
     CHECK(plan.padding_ratio() == doctest::Approx(11.0 / 49.0));
-    CHECK(plan.region_offset(0) == 0);
-    CHECK(plan.region_offset(1) == 8);
+    CHECK(plan.region_offset(0, 0) == 0);
+    CHECK(plan.region_offset(1, 0) == 8);
     CHECK(plan.segment_offset(0) == 0);
     CHECK(plan.segment_offset(1) == 24);
     CHECK(plan.segments[0].proven_optimal());

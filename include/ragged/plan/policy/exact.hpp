@@ -12,20 +12,10 @@
 #include <cstdint>
 #include <vector>
 
+#include <ragged/plan/options.hpp>
 #include <ragged/plan/segment_search.hpp>
 
 namespace ragged::policy {
-
-/// What one more collective in a grouped call costs, as the bytes that a device could receive in its time: a
-/// segment must save more padding than that.
-struct CollectivePrice {
-    std::int64_t latency_ns = 10'000;   // of a collective added to a group of them
-    std::int64_t bytes_per_us = 50'000; // received by one device: 400 Gbit/s
-
-    constexpr bool operator==(const CollectivePrice&) const = default;
-
-    constexpr std::int64_t bytes() const { return checked_mul(latency_ns, bytes_per_us, "price") / 1000; }
-};
 
 /// Source: planning problem of the veScale-FSDP paper, section 4; the exact walk, tails and segments are this
 /// library's.
@@ -34,7 +24,7 @@ struct Exact {
 
     Order order = Order::as_given;
     std::int64_t max_segments = 1; // at most 8 are used
-    CollectivePrice price{};       // of each segment after the first
+    CollectivePrice price{};       // a further segment must save more padding than that
 
     constexpr bool operator==(const Exact&) const = default;
 
@@ -42,9 +32,6 @@ struct Exact {
     constexpr Arrangement operator()(const PlanInput& input) const {
         if (max_segments < 1)
             throw PlanError(concat("a plan needs at least 1 segment, got ", max_segments));
-        if (price.latency_ns < 0 || price.bytes_per_us < 0)
-            throw PlanError(concat("a collective of ", price.latency_ns, " ns at ", price.bytes_per_us,
-                                   " bytes per us has no price"));
         const std::vector<detail::Item> items = detail::make_items(input);
         detail::SegmentSearch search(items, input.num_devices, input.alignment_elems,
                                      price.bytes() / input.element_bytes, order);

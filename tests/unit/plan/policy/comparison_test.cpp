@@ -78,7 +78,8 @@ Violations by_enumeration(const Plan& plan, bool even_rows) {
             devices_of_block[block_of(tensor.spec, p)].insert(device_of(plan, tensor, p, even_rows));
         for (const auto& [block, devices] : devices_of_block)
             found.blocks_cut += devices.size() > 1 ? 1 : 0;
-        found.misaligned += tensor.offset % plan.alignment_elems != 0 ? 1 : 0;
+        const std::int64_t align = tensor.spec.align_bytes * plan.alignment_elems / plan.alignment_bytes;
+        found.misaligned += tensor.offset % align != 0 ? 1 : 0;
     }
     found.misaligned += plan.segments[0].shard_elems % plan.alignment_elems != 0 ? 1 : 0;
     if (even_rows &&

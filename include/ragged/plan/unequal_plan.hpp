@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Another kind of plan: each device's region has a size of its own, so nothing but alignment is padded, and
+// collectives take a count per rank. Where a block is larger than a fair share, equal shards pad every other
+// device up to it; these do not. The price is a slower collective: see compare.
+//
+//     ragged::UnequalPlan plan = ragged::make_unequal_plan(group, 1024);
+//     ragged::DBuffer<ragged::bf16, Mesh, ragged::state::Sharded, ragged::UnequalPlan> weights(plan, ...);
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ragged/plan/make_plan.hpp>
+
+namespace ragged {
+
+/// One contiguous region of shards that differ in size.
+struct UnequalSegment {
+    std::vector<std::int64_t> begins; // [num_devices + 1], elements from the start of the segment
+    std::int64_t elements = 0;        // of the tensors in it
+
+    constexpr std::int64_t region_begin(std::int64_t rank) const {
+        return begins[static_cast<std::size_t>(rank)];
+    }
+    constexpr std::int64_t region_elems(std::int64_t rank) const {
+        return region_begin(rank + 1) - region_begin(rank);
+    }
+    constexpr std::int64_t largest_region_elems() const {
+        std::int64_t largest = 0;
+        for (std::size_t rank = 1; rank < begins.size(); ++rank)
+            largest = std::max(largest, begins[rank] - begins[rank - 1]);
+        return largest;
+    }
+    constexpr void add_regions(detail::Hash& hash) const {
+        for (std::int64_t begin : begins)
+            hash.add(begin);
+    }
+    std::string describe_regions() const {
+        std::string text = "regions that start at";
+        for (std::int64_t begin : begins)
+            text += concat(" ", begin);
+        return text;
+    }
+    constexpr bool operator==(const UnequalSegment&) const = default;
+};
+
+using UnequalPlan = BasicPlan<UnequalSegment>;
+
+namespace detail {
+
+/// Regions of at most `limit` elements, each as long as the legal cuts allow; nothing when they do not reach
+/// `end`. Longer regions never hurt, so this is exact.
+inline std::vector<std::int64_t> cut_regions(const std::vector<Item>& items,
+                                             const std::vector<std::int64_t>& starts, std::int64_t end,
+                                             std::int64_t num_devices, std::int64_t limit) {
+    std::vector<std::int64_t> begins{0};
+    std::size_t at = 0;
+    for (std::int64_t rank = 0; rank < num_devices; ++rank) {
+        std::int64_t cut = end;
+        if (limit < end - begins.back()) {
+            const std::int64_t furthest = begins.back() + limit;
+            while (at + 1 < items.size() && starts[at + 1] <= furthest)
+                ++at;
+            // aligned, and no gap is as long as the alignment: the furthest cut is inside, or its start
+            cut = starts[at] + items[at].cut_below(furthest - starts[at]);
+            if (cut <= begins.back())
+                return {};
+        }
+        begins.push_back(cut);
+    }
+    return begins.back() == end ? begins : std::vector<std::int64_t>{};
+}
+
+} // namespace detail
+
+/// Tensors one after another in registration order, cut where the largest region is smallest.
+/// Host, local, deterministic. Tensor starts and region starts are aligned; no block is cut.
+/// @throws SpecError, PlanError  as make_plan
+/// Source: this library
+inline UnequalPlan make_unequal_plan(const GroupSpec& group, std::int64_t num_devices,
+                                     const PlanOptions& options = {}) {
+    detail::check_num_devices(num_devices);
+    check_names(group);
+    try {
+        const detail::Prepared prepared = detail::prepare(group.tensors, options);
+        const std::int64_t alignment = prepared.alignment_elems;
+        std::vector<detail::Item> items = detail::make_items(prepared.input(num_devices));
+        std::vector<std::int64_t> starts;
+        UnequalPlan plan{group.name,  "unequal regions",
+                         num_devices, alignment * prepared.planes.smallest,
+                         alignment,   {{}},
+                         {},          {}};
+        std::int64_t end = 0;
+        for (detail::Item& item : items) {
+            item.align = alignment; // region starts are, and a head must end on one
+            item.head_step = std::min(saturating_lcm(item.cuts.step, alignment), detail::max_elements + 1);
+            starts.push_back(end);
+            const auto i = static_cast<std::size_t>(item.tensor);
+            plan.tensors.push_back(detail::placed(prepared.tensors[i], {0, end}));
+            end = checked_add(end, item.aligned_elems(), "aligned tensors");
+            if (end > detail::max_elements)
+                throw PlanError(
+                    concat("a group of ", end, " elements is above the limit of ", detail::max_elements));
+        }
+        UnequalSegment& segment = plan.segments.front();
+        segment.elements = detail::elements_of(items);
+        const auto cut = [&](std::int64_t units) {
+            return detail::cut_regions(items, starts, end, num_devices, units * alignment);
+        };
+        // The largest region in units of the alignment: `few` are too few, `enough` are enough.
+        std::int64_t few = ceil_div(ceil_div(end, num_devices), alignment) - 1, enough = end / alignment;
+        while (enough - few > 1) {
+            const std::int64_t units = few + (enough - few) / 2;
+            (cut(units).empty() ? few : enough) = units;
+        }
+        segment.begins = cut(enough);
+        return plan;
+    } catch (const SpecError& error) {
+        throw SpecError(concat("group '", group.name, "': ", error.what()));
+    } catch (const PlanError& error) {
+        throw PlanError(concat("group '", group.name, "': ", error.what()));
+    }
+}
+
+/// Two plans of one group, in bytes of its largest element type that a device receives per gather, and the
+/// price of the collectives in the same unit.
+struct Comparison {
+    std::int64_t equal_bytes = 0, equal_price = 0;
+    std::int64_t unequal_bytes = 0, unequal_price = 0;
+
+    constexpr bool unequal_wins() const { return unequal_bytes + unequal_price < equal_bytes + equal_price; }
+};
+
+/// Which of two plans of the same group costs less. An equal plan pays for each segment after the first, an
+/// unequal one for each rank after the first: where libraries have no gather of different counts, it is a
+/// group of broadcasts, one from each rank.
+/// @throws PlanError  a price that does not fit 64 bits
+constexpr Comparison compare(const Plan& equal, const UnequalPlan& unequal,
+                             const CollectivePrice& price = {}) {
+    std::int64_t bytes = 1;
+    for (const PlacedTensor& tensor : equal.tensors)
+        bytes = std::max(bytes, size_bytes(tensor.spec.dtype));
+    const auto further = [&](std::int64_t collectives) {
+        return checked_mul(price.bytes(), std::max<std::int64_t>(collectives, 1) - 1, "price of a plan");
+    };
+    return {checked_mul(equal.padded_elements(), bytes, "bytes of a gather"),
+            further(static_cast<std::int64_t>(equal.segments.size())),
+            checked_mul(unequal.padded_elements(), bytes, "bytes of a gather"), further(unequal.num_devices)};
+}
+
+/// The comparison in one sentence that says which and why.
+inline std::string to_string(const Comparison& comparison) {
+    const auto& c = comparison;
+    return concat(
+        c.unequal_wins() ? "unequal regions cost less: " : "equal shards cost less: ", "equal shards gather ",
+        c.equal_bytes, " bytes and pay for collectives as for ", c.equal_price, ", unequal regions gather ",
+        c.unequal_bytes, " and pay as for ", c.unequal_price);
+}
+
+} // namespace ragged

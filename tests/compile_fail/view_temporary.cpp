@@ -1,0 +1,16 @@
+// expect: use of deleted function|call to deleted function
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+#include <ragged/ragged.hpp>
+
+using Line = ragged::Topology<ragged::Axis<"shard">>;
+using World = ragged::Mesh<Line, ragged::LocalCommunicator>;
+
+float use(ragged::DBuffer<float, Line> weights, World& mesh) {
+#ifdef RAGGED_MUST_FAIL
+    return ragged::view(ragged::gather(std::move(weights), mesh).wait(), "wq")(0, 0);
+#else
+    const auto gathered = ragged::gather(std::move(weights), mesh).wait();
+    return ragged::view(gathered, "wq")(0, 0);
+#endif
+}
