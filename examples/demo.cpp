@@ -170,7 +170,7 @@ int main() try {
     const ragged::ModelPlan big = ragged::make_plan(spec, 1024);
     ragged::write_table(std::cout, big);
     std::cout << '\n';
-    ragged::write_explanation(std::cout, big);
+    ragged::write_explanation(std::cout, big, ragged::advise(spec, 1024));
 
     std::cout << "\n== 2. shard GPT-2 124M over " << num_ranks << " ranks, gather, check, reduce, check\n\n";
     auto gpt2 = ragged::read_inventory(models / "gpt2.tsv");

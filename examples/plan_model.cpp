@@ -29,7 +29,7 @@ constexpr std::string_view usage =
   [--group NAME]                   this group only
   [--json FILE|-]                  the plan as JSON; - is standard output, without the table
   [--svg FILE]                     the plan as a drawing
-  [--explain]                      what forces the padding, and other layouts beside
+  [--explain]                      what forces the padding, what each remedy saves, and other layouts beside
 )";
 
 ragged::policy::Order order_of(const std::string& text) {
@@ -55,7 +55,7 @@ void run(const support::Options& options) {
     const std::string order = options.value("--order", "as-given");
     support::Outputs outputs(options, "--json");
     const ragged::policy::Exact policy{.order = order_of(order), .max_segments = segments};
-    const std::int64_t alignment = options.number("--align-bytes", 1, 128);
+    const ragged::PlanOptions plan_options{.alignment_bytes = options.number("--align-bytes", 1, 128)};
     const std::vector<support::Granularity> granularities =
         support::parse_granularities(options.values("--granularity"));
 
@@ -65,7 +65,7 @@ void run(const support::Options& options) {
         keep_group(model, options.value("--group"));
 
     const auto start = std::chrono::steady_clock::now();
-    const ragged::ModelPlan plan = ragged::make_plan(model, devices, policy, {.alignment_bytes = alignment});
+    const ragged::ModelPlan plan = ragged::make_plan(model, devices, policy, plan_options);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
     if (std::ostream* json = outputs.data())
@@ -76,7 +76,7 @@ void run(const support::Options& options) {
         ragged::write_table(*table, plan);
         if (options.has("--explain")) {
             *table << '\n';
-            ragged::write_explanation(*table, plan);
+            ragged::write_explanation(*table, plan, ragged::advise(model, devices, policy, plan_options));
         }
     }
     outputs.publish();

@@ -29,6 +29,7 @@
 #include <ragged/layout/topology.hpp>
 
 // plan: where the tensors of a group lie in equal shards
+#include <ragged/plan/advice.hpp>
 #include <ragged/plan/alone_bound.hpp>
 #include <ragged/plan/fixed_order.hpp>
 #include <ragged/plan/item.hpp>

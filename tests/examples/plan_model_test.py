@@ -126,6 +126,23 @@ def options():
     assert table.returncode == 0 and "layers.0 .. layers.3 (4)" in table.stdout and "FSDP2" in table.stdout
     wide = run(os.path.join(MODELS, "deepseek-v3-671b.tsv"), "--devices", 64, "--explain").stdout
     assert max(map(len, wide.split("\n"))) <= 112
+    # each remedy of gpt-oss, sorted by what it saves, beside the tensor that is to blame
+    why = run(os.path.join(MODELS, "gpt-oss-120b.tsv"), "--devices", 1024, "--granularity", "rows:128", "--granularity",
+              "block:1x128x128@*experts*_proj", "--segments", 2, "--explain").stdout
+    assert "S is set by model.layers.0.mlp.experts.gate_up_proj 128x2880x5760, cut in steps of 737,280 elements " \
+           "(block:1x128x128)" in why, why
+    assert "S is set by lm_head.weight 201088x2880, cut in steps of 368,640 elements (rows:128)" in why, why
+    remedies = why[why.index("\nremedies"):why.index("\nother layouts")].split("\n")
+    assert max(map(len, remedies)) <= 112
+    now, *remedies = [re.split(" {2,}", line.strip()) for line in remedies[5:] if line]
+    assert now[0] == "this plan" and now[1] == "%s %%" % re.search(r" ([\d.]+) %\n\nwhy", why).group(1), now
+    assert {row[0] for row in remedies} == {
+        "3 segments per group", "9,216 slices placed alone", "2 layers per group", "4 layers per group",
+        "512 devices x 2 replicas", "blocks of 64 rows", "blocks of 1x64x128"}, remedies
+    assert {row[0]: row[-1] for row in remedies}["9,216 slices placed alone"].endswith(".mlp.experts.*"), remedies
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    saved = [float(count) * units[unit] for count, unit in (row[3].split(" ") for row in remedies)]
+    assert saved == sorted(saved, reverse=True) and saved[0] > 0 > saved[-1], saved
     assert run("--help").returncode == 0
     with tempfile.TemporaryDirectory() as folder:
         svg, out = os.path.join(folder, "plan.svg"), os.path.join(folder, "plan.json")

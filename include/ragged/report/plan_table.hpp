@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model plan for people: a table with one line per kind of group, and an explanation of what its padding
-// costs, which tensor forces it, and what today's layouts would do with the same tensors.
+// costs, which tensor forces it, what each remedy would save, and what today's layouts would do with the same
+// tensors.
 #pragma once
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include <ragged/core/utf8.hpp>
+#include <ragged/plan/advice.hpp>
 #include <ragged/plan/make_plan.hpp>
 #include <ragged/plan/policy/comparison.hpp>
 #include <ragged/report/group_runs.hpp>
@@ -18,20 +21,13 @@ namespace ragged {
 
 namespace detail {
 
-/// The element type of the group's tensors; the largest where they differ.
-inline DType largest_dtype(const Plan& plan) {
-    DType largest = plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype;
-    for (const PlacedTensor& tensor : plan.tensors)
-        if (size_bytes(tensor.spec.dtype) > size_bytes(largest))
-            largest = tensor.spec.dtype;
-    return largest;
-}
-
-/// One group as a spec again, to plan it otherwise.
+/// One group as a spec again, to plan it otherwise; numbers as names, for slices share theirs.
 inline GroupSpec spec_of(const Plan& plan) {
     GroupSpec group{plan.name, {}};
-    for (const PlacedTensor& tensor : plan.tensors)
+    for (const PlacedTensor& tensor : plan.tensors) {
         group.tensors.push_back(tensor.spec);
+        group.tensors.back().name = std::to_string(group.tensors.size());
+    }
     return group;
 }
 
@@ -100,9 +96,50 @@ inline void write_table(std::ostream& out, const ModelPlan& model) {
     table.write(out, "  ");
 }
 
-/// For each kind of group what forces its shard and what the padding costs, then other layouts beside this
-/// one.
-inline void write_explanation(std::ostream& out, const ModelPlan& model) {
+namespace detail {
+
+/// What is planned otherwise, in a few words.
+inline std::string remedy_name(const Advice& advice) {
+    switch (advice.remedy) {
+    case Remedy::more_segments:
+        return concat(advice.max_segments, " segments per group");
+    case Remedy::slices:
+        return concat(grouped(advice.slices), " slices placed alone");
+    case Remedy::more_layers:
+        return concat(advice.layers_per_group, " layers per group");
+    case Remedy::replicas:
+        return concat(grouped(advice.num_devices), " devices x ", advice.replicas, " replicas");
+    default:
+        return "blocks of " + (advice.block.kind == Block::Kind::tile
+                                   ? to_string(advice.block.sizes)
+                                   : concat(grouped(advice.block.sizes[0]),
+                                            advice.block.kind == Block::Kind::rows ? " rows" : " elements"));
+    }
+}
+
+/// The remedies beside the plan as it is.
+inline void write_advice(std::ostream& out, const ModelPlan& model, const std::vector<Advice>& advice) {
+    out << "\nremedies, each planned anew; bytes are per device, of all groups\n\n";
+    TextTable table;
+    table.row({"remedy", "padding", "shards", "saved", "gathered saved", "largest gather", "tensors"});
+    table.rule();
+    const PlanTotals now = totals_of(model);
+    table.row({"this plan", percent(now.padding_ratio), human_bytes(now.region_bytes), "-", "-",
+               human_bytes(now.largest_gathered_bytes), "-"});
+    for (const Advice& each : advice)
+        table.row({remedy_name(each), percent(each.totals.padding_ratio),
+                   human_bytes(each.totals.region_bytes), human_bytes(each.saved_bytes_per_device),
+                   human_bytes(each.saved_gathered_bytes), human_bytes(each.totals.largest_gathered_bytes),
+                   each.tensors.empty() ? "-" : common_pattern(each.tensors)});
+    table.write(out, "  ");
+}
+
+} // namespace detail
+
+/// For each kind of group what forces its shard and what the padding costs, then the remedies and other
+/// layouts beside this plan.
+/// @param advice  of advise() for the same model, devices, policy and options
+inline void write_explanation(std::ostream& out, const ModelPlan& model, const std::vector<Advice>& advice) {
     using namespace detail;
     LayoutSums ours, flat, even, common, concatenated;
     out << "why\n\n";
@@ -110,32 +147,34 @@ inline void write_explanation(std::ostream& out, const ModelPlan& model) {
         const Plan& plan = model.groups[run.first];
         const auto times = static_cast<std::int64_t>(run.count);
         const DType dtype[] = {largest_dtype(plan)};
-        const std::int64_t bytes = size_bytes(dtype[0]);
         add_to(ours, plan, times);
         add_layout<policy::FlatElements>(flat, plan, times);
         add_layout<policy::EvenRows>(even, plan, times);
         add_layout<policy::CommonRowMultiple>(common, plan, times);
         add_layout<policy::Concatenate>(concatenated, plan, times);
 
-        for (const Segment& segment : plan.segments) {
-            const std::int64_t fair = ceil_div(segment.elements, plan.num_devices);
-            const std::int64_t lost = segment.shard_elems - fair;
-            out << "  " << run_name(model, run) << ": a fair share is " << grouped(fair) << " elements, S is "
-                << grouped(segment.shard_elems) << "\n    padding costs " << human_bytes(lost * bytes)
+        const std::vector<Blame> blames = blame(plan);
+        for (std::size_t i = 0; i < blames.size(); ++i) {
+            const Segment& segment = plan.segments[i];
+            out << "  " << run_name(model, run) << ": a fair share is "
+                << grouped(ceil_div(segment.elements, plan.num_devices)) << " elements, S is "
+                << grouped(segment.shard_elems) << "\n    padding costs " << human_bytes(blames[i].lost_bytes)
                 << " per device and group in " << name(dtype[0]) << "\n    ";
-            if (segment.set_by < 0)
+            if (blames[i].tensor < 0)
                 out << "nothing forces S: it is the fair share, aligned to " << plan.alignment_elems
                     << " elements\n";
             else {
-                const PlacedTensor& tensor = plan.tensors[static_cast<std::size_t>(segment.set_by)];
+                const PlacedTensor& tensor = plan.tensors[static_cast<std::size_t>(blames[i].tensor)];
                 out << "S is set by " << shortened(tensor.spec.name, 48) << " "
-                    << to_string(tensor.spec.shape) << ", cut in steps of " << grouped(tensor.cuts.step)
+                    << to_string(tensor.spec.shape) << ", cut in steps of " << grouped(blames[i].step_elems)
                     << " elements (" << to_string(tensor.spec.block) << ")\n";
             }
             out << "    gathered the group takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "
                 << human_bytes(plan.peak_bytes(dtype, {})) << " in " << name(dtype[0]) << "\n";
         }
     }
+    if (!advice.empty())
+        write_advice(out, model, advice);
     out << "\nother layouts of the same tensors on the same devices\n\n";
     TextTable table;
     table.row({"layout", "padding", "bytes per device", "blocks cut", "copied per gather and device"});

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <ragged/core/utf8.hpp>
+#include <ragged/spec/inventory.hpp> // split
 
 namespace ragged {
 
@@ -40,7 +41,7 @@ inline std::string human_bytes(std::int64_t bytes) {
     constexpr std::string_view units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
     double value = static_cast<double>(bytes);
     std::size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
+    for (; (value >= 1024 || value <= -1024) && unit + 1 < std::size(units); ++unit)
         value /= 1024;
     return fixed(value, unit == 0 ? 0 : 2).append(units[unit]);
 }
@@ -74,6 +75,27 @@ inline std::string shortened(std::string_view name, std::size_t width) {
     for (std::size_t dropped = characters - (width - 3); dropped > 0; --dropped)
         at += utf8_length(std::string_view(text).substr(at));
     return "..." + text.substr(at);
+}
+
+/// Names of parts between dots as one pattern: * where they differ or only some go on. One * is any number of
+/// parts.
+inline std::string common_pattern(const std::vector<std::string>& names) {
+    std::vector<std::string_view> pattern;
+    for (const std::string& name : names) {
+        const std::vector<std::string_view> parts = split(name, '.');
+        if (pattern.empty())
+            pattern = parts;
+        const bool same_length = pattern.size() == parts.size();
+        pattern.resize(std::min(pattern.size(), parts.size()));
+        for (std::size_t i = 0; i < pattern.size(); ++i)
+            if (pattern[i] != parts[i] || (!same_length && i + 1 == pattern.size()))
+                pattern[i] = "*";
+    }
+    std::string text;
+    for (std::size_t i = 0; i < pattern.size(); ++i)
+        if (i == 0 || pattern[i] != "*" || pattern[i - 1] != "*")
+            text.append(i == 0 ? "" : ".").append(pattern[i]);
+    return text;
 }
 
 /// A plain table: the first column to the left, the others to the right. Where it is too wide, the last

@@ -15,6 +15,8 @@ TEST_CASE("numbers for people") {
     CHECK(detail::grouped(1234567) == "1,234,567");
     CHECK(detail::human_bytes(1023) == "1023 B");
     CHECK(detail::human_bytes(1536) == "1.50 KiB");
+    CHECK(detail::human_bytes(-1023) == "-1023 B");
+    CHECK(detail::human_bytes(-3 << 20) == "-3.00 MiB");
     CHECK(detail::percent(0.0123456) == "1.235 %");
     CHECK(detail::percent(2.5) == "250.0 %");
     CHECK(detail::shortened("abcdefghij", 10) == "abcdefghij");
@@ -29,6 +31,18 @@ TEST_CASE("numbers for people") {
     CHECK(detail::short_count(0) == "0");
     CHECK(detail::human_count(999) == "999");
     CHECK(detail::human_count(11507286016) == "11.51 G");
+}
+
+TEST_CASE("names are one pattern, with a star where they differ and where only some go on") {
+    CHECK(detail::common_pattern({}).empty());
+    CHECK(detail::common_pattern({"layers.0.w"}) == "layers.0.w");
+    CHECK(detail::common_pattern({"layers.0.mlp.up", "layers.0.mlp.down", "layers.1.mlp.up"}) ==
+          "layers.*.mlp.*");
+    CHECK(detail::common_pattern({"a.0.x.w", "a.1.y.w"}) == "a.*.w");
+    CHECK(detail::common_pattern({"a.b", "a.b.c", "a.b"}) == "a.*");
+    CHECK(detail::common_pattern({"a.b.c", "a.b"}) == "a.*");
+    CHECK(detail::common_pattern({"head.w", "layers.0.w"}) == "*");
+    CHECK(detail::common_pattern({"v", "w"}) == "*");
 }
 
 TEST_CASE(
