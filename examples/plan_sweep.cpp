@@ -54,8 +54,8 @@ void write_csv(std::ostream& out, const support::Sweep& sweep) {
             out << '"' << model << "\"," << curve.layout << ',' << curve.rows << ',' << curve.segments << ','
                 << sweep.devices[d] << ',' << sweep.curves.front().outcomes[d]->elements << ',';
             if (const auto& outcome = curve.outcomes[d])
-                out << outcome->padded_elements << ',' << ragged::json_number(outcome->padding_ratio)
-                    << ',' << outcome->blocks_cut << '\n';
+                out << outcome->padded_elements << ',' << ragged::json_number(outcome->padding_ratio) << ','
+                    << outcome->blocks_cut << '\n';
             else
                 out << ",,\n";
         }

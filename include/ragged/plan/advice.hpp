@@ -15,13 +15,15 @@
 #include <vector>
 
 #include <ragged/plan/make_plan.hpp>
+#include <ragged/plan/unequal_plan.hpp>
 
 namespace ragged {
 
 namespace detail {
 
 /// The element type of the group's tensors; the largest where they differ.
-inline DType largest_dtype(const Plan& plan) {
+template <class SegmentType>
+DType largest_dtype(const BasicPlan<SegmentType>& plan) {
     DType largest = plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype;
     for (const PlacedTensor& tensor : plan.tensors)
         if (size_bytes(tensor.spec.dtype) > size_bytes(largest))
@@ -73,12 +75,31 @@ inline PlanTotals totals_of(const ModelPlan& model) {
     return totals;
 }
 
+/// The same for regions of unequal sizes: of the device that has most.
+inline PlanTotals totals_of(const UnequalModelPlan& model) {
+    PlanTotals totals{.padding_ratio = model.padding_ratio()};
+    std::vector<std::int64_t> regions; // bytes by device
+    for (const UnequalPlan& plan : model.groups) {
+        const std::int64_t bytes = size_bytes(detail::largest_dtype(plan));
+        const std::int64_t gathered = checked_mul(plan.padded_elements(), bytes, "gathered bytes of a group");
+        totals.gathered_bytes = checked_add(totals.gathered_bytes, gathered, "gathered bytes of a model");
+        totals.largest_gathered_bytes = std::max(totals.largest_gathered_bytes, gathered);
+        regions.resize(static_cast<std::size_t>(plan.num_devices), 0);
+        for (std::int64_t rank = 0; rank < plan.num_devices; ++rank) // not above what is gathered
+            regions[static_cast<std::size_t>(rank)] += plan.region_elems(rank) * bytes;
+    }
+    for (const std::int64_t bytes : regions)
+        totals.region_bytes = std::max(totals.region_bytes, bytes);
+    return totals;
+}
+
 enum class Remedy : std::uint8_t {
     more_segments, // Advice::max_segments
     slices,        // Advice::tensors are stacks, placed slice by slice
     more_layers,   // up to Advice::layers_per_group neighbours that differ in names only are one group
     replicas,      // Advice::num_devices share each group, and each region has Advice::replicas
     smaller_block, // Advice::tensors have Advice::block, half of what they had
+    unequal,       // regions have sizes of their own and are gathered by counts: make_unequal_plan
 };
 
 /// One remedy, and what the plan of the whole model takes with it and nothing else changed. Fields that
@@ -189,7 +210,7 @@ inline std::vector<Block> blocks_to_blame(const ModelSpec& model, const ModelPla
 /// does not fit 64 bits, or has too many slices to be planned here, is left out.
 /// Host, local, deterministic, as make_plan.
 /// @throws SpecError, PlanError  as make_plan with these arguments; bytes beyond 64 bits
-/// Cost: a plan of the model as it is, and one for each remedy, at most 10
+/// Cost: a plan of the model as it is, and one for each remedy, at most 11
 inline std::vector<Advice> advise(const ModelSpec& model, std::int64_t num_devices,
                                   const policy::Exact& policy = {}, const PlanOptions& options = {}) {
     constexpr std::int64_t max_slices = 1 << 18; // of one plan: each takes memory and time
@@ -198,6 +219,11 @@ inline std::vector<Advice> advise(const ModelSpec& model, std::int64_t num_devic
     const PlanTotals now = totals_of(plan);
     const std::int64_t max_segments = policy.max_segments;
     std::vector<Advice> result;
+    const auto add = [&](Advice advice) {
+        advice.saved_bytes_per_device = now.region_bytes - advice.totals.region_bytes;
+        advice.saved_gathered_bytes = now.gathered_bytes - advice.totals.gathered_bytes;
+        result.push_back(std::move(advice));
+    };
     const auto price = [&](Advice advice, const ModelSpec& changed) {
         policy::Exact with = policy;
         with.max_segments = advice.max_segments;
@@ -206,9 +232,7 @@ inline std::vector<Advice> advise(const ModelSpec& model, std::int64_t num_devic
         } catch (const PlanError&) {
             return;
         }
-        advice.saved_bytes_per_device = now.region_bytes - advice.totals.region_bytes;
-        advice.saved_gathered_bytes = now.gathered_bytes - advice.totals.gathered_bytes;
-        result.push_back(std::move(advice));
+        add(std::move(advice));
     };
 
     std::int64_t most_runs = 0; // in one group: more segments have nothing to hold
@@ -252,7 +276,14 @@ inline std::vector<Advice> advise(const ModelSpec& model, std::int64_t num_devic
         price(std::move(advice), smaller);
     }
 
-    // What is not a plan of equal shards is priced here.
+    if (num_devices > 1 && !model.groups.empty())
+        try {
+            Advice advice{
+                .remedy = Remedy::unequal, .max_segments = max_segments, .num_devices = num_devices};
+            advice.totals = totals_of(make_unequal_plan(model, num_devices, options));
+            add(std::move(advice));
+        } catch (const PlanError&) { // all groups are counted together, and may not fit 64 bits
+        }
 
     std::stable_sort(result.begin(), result.end(), [](const Advice& a, const Advice& b) {
         return a.saved_bytes_per_device > b.saved_bytes_per_device;

@@ -33,7 +33,7 @@ class FixedOrder {
         if (aligned_before_.back() > max_elements)
             throw PlanError(concat("a group of ", aligned_before_.back(), " elements is above the limit of ",
                                    max_elements));
-        run_end_.resize(items_.size());
+        run_end_.assign(items_.size(), 0);
         for (std::size_t i = items_.size(); i-- > 0;)
             run_end_[i] =
                 i + 1 < items_.size() && items_[i + 1].align == items_[i].align ? run_end_[i + 1] : i + 1;
@@ -85,6 +85,13 @@ class FixedOrder {
             if (at < change.shard_elems)
                 change = {at, item.tensor};
         };
+        // When the largest aligned cut is no legal head now: where one boundary is enough for it, or where
+        // shards may be covered again.
+        const auto larger_head_at = [&](std::int64_t cut, const Item& item) {
+            if (item.elements() - cut > shard)
+                better_at(item.elements() - cut, item);
+            better_at(item.next_covering(shard), item);
+        };
         std::int64_t k = 0, beta = 0, spanned = 0;
         const std::size_t count = items_.size();
         for (std::size_t i = 0; i < count;) {
@@ -116,7 +123,7 @@ class FixedOrder {
             std::int64_t head = item.head(shard, left);
             better_at(ceil_div(beta + item.cut_above(cut), rate), item);
             if (head < cut)
-                larger_head(shard, cut, item, better_at);
+                larger_head_at(cut, item);
             if (head == 0) {
                 ++k;
                 if (item.elements() <= shard) {
@@ -132,7 +139,7 @@ class FixedOrder {
                 if (head < shard)
                     better_at(item.cut_above(whole_cut), item);
                 if (head < whole_cut)
-                    larger_head(shard, whole_cut, item, better_at);
+                    larger_head_at(whole_cut, item);
                 if (head == 0)
                     return false;
                 if (head == shard) // a head of a whole shard grows with S: count from the shard's start
@@ -151,16 +158,6 @@ class FixedOrder {
                 return false;
         }
         return true;
-    }
-
-    /// When `cut`, the largest aligned cut, is no legal head now: where one boundary is enough for it, or
-    /// where shards may be covered again.
-    template <class BetterAt>
-    static constexpr void larger_head(std::int64_t shard, std::int64_t cut, const Item& item,
-                                      const BetterAt& better_at) {
-        if (item.elements() - cut > shard)
-            better_at(item.elements() - cut, item);
-        better_at(item.next_covering(shard), item);
     }
 
     std::vector<Item> items_;

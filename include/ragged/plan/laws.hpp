@@ -89,7 +89,7 @@ constexpr Violations check_arrangement(const PlanInput& input, const Arrangement
         throw PlanError(
             concat("the policy returned ", arrangement.starts.size(), " starts for ", count, " tensors"));
     const auto num_segments = static_cast<std::int64_t>(arrangement.segments.size());
-    std::vector<std::vector<std::size_t>> inside(arrangement.segments.size());
+    std::vector<std::vector<std::size_t>> inside(arrangement.segments.size(), std::vector<std::size_t>{});
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t segment = arrangement.starts[i].segment;
         if (segment < 0 || segment >= num_segments)

@@ -37,10 +37,11 @@ struct PlaneBytes {
     std::int64_t largest = 1;
 };
 
-/// @throws PlanError  `bytes` is not a power of two
-constexpr std::int64_t checked_alignment(std::int64_t bytes, std::string_view of) {
+/// @throws PlanError  `bytes`, of a tensor or (empty) of the option, is not a power of two
+constexpr std::int64_t checked_alignment(std::int64_t bytes, std::string_view tensor) {
     if (!is_power_of_two(bytes))
-        throw PlanError(concat(of, "alignment of ", bytes, " bytes is not a power of two"));
+        throw PlanError(concat(tensor.empty() ? "" : "tensor '", tensor, tensor.empty() ? "" : "': ",
+                               "alignment of ", bytes, " bytes is not a power of two"));
     return bytes;
 }
 
@@ -65,8 +66,7 @@ constexpr Prepared prepare(const Tensors& tensors, const PlanOptions& options) {
     std::size_t count = 0;
     for (const auto& tensor : tensors) {
         if (tensor.align_bytes != 0) {
-            loosest = std::min(loosest,
-                               checked_alignment(tensor.align_bytes, concat("tensor '", tensor.name, "': ")));
+            loosest = std::min(loosest, checked_alignment(tensor.align_bytes, tensor.name));
             strictest = std::max(strictest, tensor.align_bytes);
         }
         count += static_cast<std::size_t>(num_runs(tensor));
@@ -124,7 +124,7 @@ constexpr Arranged arrange(const PlanInput& input, const Policy& policy) {
                                    "' broke a law: ", found.blocks_cut, " blocks cut, ", found.misaligned,
                                    " starts or shards misaligned, ", found.copied_per_gather,
                                    " elements copied per gather"));
-    std::vector<std::vector<Item>> inside(arrangement.segments.size());
+    std::vector<std::vector<Item>> inside(arrangement.segments.size(), std::vector<Item>{});
     for (const Item& item : make_items(input))
         inside[static_cast<std::size_t>(arrangement.starts[static_cast<std::size_t>(item.tensor)].segment)]
             .push_back(item);

@@ -110,7 +110,7 @@ class EveryOrder {
         if (ends[states - 1].segment == shards.size())
             return {};
         // The way back from all tensors to none.
-        std::vector<std::vector<Item>> orders(shards.size());
+        std::vector<std::vector<Item>> orders(shards.size(), std::vector<Item>{});
         std::vector<std::size_t> taken(kinds.size(), 0);
         for (std::size_t state = states - 1; state > 0;) {
             const End& end = ends[state];

@@ -158,7 +158,7 @@ class SegmentSearch {
             if (exact_ || alike < num_alike)
                 trials_[kept++] = trials_[i];
         }
-        trials_.resize(kept);
+        trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(kept), trials_.end());
     }
 
     /// Every combination of steps, from coarse to fine.
@@ -244,7 +244,7 @@ class SegmentSearch {
             if (trials_.size() >= 2 * max_trials) { // keep the cheapest half
                 sort_trials();
                 if (trials_.size() > max_trials) {
-                    trials_.resize(max_trials);
+                    trials_.erase(trials_.begin() + static_cast<std::ptrdiff_t>(max_trials), trials_.end());
                     worst_ = trials_.back().sum;
                 }
             }
@@ -291,7 +291,7 @@ class SegmentSearch {
             sequence.push_back(i);
         do {
             std::vector<Kind> left = kinds_;
-            std::vector<std::vector<Item>> orders(sizes.size());
+            std::vector<std::vector<Item>> orders(sizes.size(), std::vector<Item>{});
             for (std::size_t at = 0; at < sequence.size(); ++at) {
                 const std::int64_t shard = sizes[sequence[at]];
                 std::vector<Kind> bound, free, elsewhere;

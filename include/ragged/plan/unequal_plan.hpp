@@ -52,78 +52,101 @@ using UnequalPlan = BasicPlan<UnequalSegment>;
 
 namespace detail {
 
-/// Regions of at most `limit` elements, each as long as the legal cuts allow; nothing when they do not reach
-/// `end`. Longer regions never hurt, so this is exact.
+/// Regions that bring no rank's load above `limit`, each as long as the legal cuts allow; nothing when they
+/// do not reach `end`. A longer region never hurts the ranks behind it, so this is exact.
 inline std::vector<std::int64_t> cut_regions(const std::vector<Item>& items,
                                              const std::vector<std::int64_t>& starts, std::int64_t end,
-                                             std::int64_t num_devices, std::int64_t limit) {
+                                             const std::vector<std::int64_t>& loads, std::int64_t limit) {
     std::vector<std::int64_t> begins{0};
+    begins.reserve(loads.size() + 1);
     std::size_t at = 0;
-    for (std::int64_t rank = 0; rank < num_devices; ++rank) {
+    for (const std::int64_t load : loads) {
+        const std::int64_t begin = begins.back(), allowed = std::max<std::int64_t>(limit - load, 0);
         std::int64_t cut = end;
-        if (limit < end - begins.back()) {
-            const std::int64_t furthest = begins.back() + limit;
-            while (at + 1 < items.size() && starts[at + 1] <= furthest)
+        if (allowed < end - begin) {
+            while (at + 1 < items.size() && starts[at + 1] <= begin + allowed)
                 ++at;
             // aligned, and no gap is as long as the alignment: the furthest cut is inside, or its start
-            cut = starts[at] + items[at].cut_below(furthest - starts[at]);
-            if (cut <= begins.back())
-                return {};
+            cut = std::max(begin, starts[at] + items[at].cut_below(begin + allowed - starts[at]));
         }
         begins.push_back(cut);
     }
     return begins.back() == end ? begins : std::vector<std::int64_t>{};
 }
 
+/// @param loads  [num_devices], elements that each rank has of other groups; those of this group are added
+inline UnequalPlan plan_unequal(const GroupSpec& group, const PlanOptions& options,
+                                std::vector<std::int64_t>& loads) {
+    const auto num_devices = static_cast<std::int64_t>(loads.size());
+    const Prepared prepared = prepare(group.tensors, options);
+    const std::int64_t alignment = prepared.alignment_elems;
+    UnequalPlan plan{
+        group.name, "unequal regions", num_devices, alignment * prepared.planes.smallest, alignment, {{}}, {},
+        {}};
+    std::vector<Item> items = make_items(prepared.input(num_devices));
+    std::vector<std::int64_t> starts;
+    std::int64_t end = 0, sum = 0;
+    for (Item& item : items) {
+        item.align = alignment; // region starts are, and a head must end on one
+        item.head_step = std::min(saturating_lcm(item.cuts.step, alignment), max_elements + 1);
+        starts.push_back(end);
+        plan.tensors.push_back(placed(prepared.tensors[static_cast<std::size_t>(item.tensor)], {0, end}));
+        end = checked_add(end, item.aligned_elems(), "aligned tensors");
+    }
+    for (const std::int64_t load : loads)
+        sum = checked_add(sum, load, "elements of a model");
+    if (end > max_elements || sum > max_elements)
+        throw PlanError(
+            concat("groups of ", end, " and ", sum, " elements are above the limit of ", max_elements));
+    UnequalSegment& segment = plan.segments.front();
+    segment.elements = elements_of(items);
+    const auto cut = [&](std::int64_t units) {
+        return cut_regions(items, starts, end, loads, units * alignment);
+    };
+    // The largest load in units of the alignment: `few` are too few, `enough` are enough.
+    std::int64_t few = (sum + end) / num_devices / alignment - 1;
+    std::int64_t enough = (*std::max_element(loads.begin(), loads.end()) + end) / alignment + 1;
+    while (enough - few > 1) {
+        const std::int64_t units = few + (enough - few) / 2;
+        (cut(units).empty() ? few : enough) = units;
+    }
+    segment.begins = cut(enough);
+    for (std::int64_t rank = 0; rank < num_devices; ++rank)
+        loads[static_cast<std::size_t>(rank)] += segment.region_elems(rank);
+    return plan;
+}
+
 } // namespace detail
 
-/// Tensors one after another in registration order, cut where the largest region is smallest.
-/// Host, local, deterministic. Tensor starts and region starts are aligned; no block is cut.
+using UnequalModelPlan = BasicModelPlan<UnequalPlan>;
+
+/// Plan every group of a model: tensors one after another in registration order, cut where the rank with most
+/// elements of all groups so far has fewest. Tensor starts and region starts are aligned; no block is cut.
+/// Host, local, deterministic.
 /// @throws SpecError, PlanError  as make_plan
 /// Source: this library
+inline UnequalModelPlan make_unequal_plan(const ModelSpec& model, std::int64_t num_devices,
+                                          const PlanOptions& options = {}) {
+    detail::check_num_devices(num_devices);
+    UnequalModelPlan result{model.name, {}};
+    std::vector<std::int64_t> loads(static_cast<std::size_t>(num_devices), 0);
+    for (const GroupSpec& group : model.groups) {
+        check_names(group);
+        try {
+            result.groups.push_back(detail::plan_unequal(group, options, loads));
+        } catch (const SpecError& error) {
+            throw SpecError(concat("group '", group.name, "': ", error.what()));
+        } catch (const PlanError& error) {
+            throw PlanError(concat("group '", group.name, "': ", error.what()));
+        }
+    }
+    return result;
+}
+
+/// Plan one group; as for a model of that group alone: the largest region is as small as legal cuts allow.
 inline UnequalPlan make_unequal_plan(const GroupSpec& group, std::int64_t num_devices,
                                      const PlanOptions& options = {}) {
-    detail::check_num_devices(num_devices);
-    check_names(group);
-    try {
-        const detail::Prepared prepared = detail::prepare(group.tensors, options);
-        const std::int64_t alignment = prepared.alignment_elems;
-        std::vector<detail::Item> items = detail::make_items(prepared.input(num_devices));
-        std::vector<std::int64_t> starts;
-        UnequalPlan plan{group.name,  "unequal regions",
-                         num_devices, alignment * prepared.planes.smallest,
-                         alignment,   {{}},
-                         {},          {}};
-        std::int64_t end = 0;
-        for (detail::Item& item : items) {
-            item.align = alignment; // region starts are, and a head must end on one
-            item.head_step = std::min(saturating_lcm(item.cuts.step, alignment), detail::max_elements + 1);
-            starts.push_back(end);
-            const auto i = static_cast<std::size_t>(item.tensor);
-            plan.tensors.push_back(detail::placed(prepared.tensors[i], {0, end}));
-            end = checked_add(end, item.aligned_elems(), "aligned tensors");
-            if (end > detail::max_elements)
-                throw PlanError(
-                    concat("a group of ", end, " elements is above the limit of ", detail::max_elements));
-        }
-        UnequalSegment& segment = plan.segments.front();
-        segment.elements = detail::elements_of(items);
-        const auto cut = [&](std::int64_t units) {
-            return detail::cut_regions(items, starts, end, num_devices, units * alignment);
-        };
-        // The largest region in units of the alignment: `few` are too few, `enough` are enough.
-        std::int64_t few = ceil_div(ceil_div(end, num_devices), alignment) - 1, enough = end / alignment;
-        while (enough - few > 1) {
-            const std::int64_t units = few + (enough - few) / 2;
-            (cut(units).empty() ? few : enough) = units;
-        }
-        segment.begins = cut(enough);
-        return plan;
-    } catch (const SpecError& error) {
-        throw SpecError(concat("group '", group.name, "': ", error.what()));
-    } catch (const PlanError& error) {
-        throw PlanError(concat("group '", group.name, "': ", error.what()));
-    }
+    return std::move(make_unequal_plan(ModelSpec{"", {group}}, num_devices, options).groups.front());
 }
 
 /// Two plans of one group, in bytes of its largest element type that a device receives per gather, and the

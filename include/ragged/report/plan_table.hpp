@@ -6,6 +6,7 @@
 // tensors.
 #pragma once
 
+#include <algorithm> // std::count_if
 #include <ostream>
 #include <string>
 #include <vector>
@@ -76,14 +77,21 @@ inline void write_table(std::ostream& out, const ModelPlan& model) {
     for (const GroupRun& run : group_runs(model)) {
         const Plan& plan = model.groups[run.first];
         const std::size_t prefix = common_prefix(plan);
-        for (const Segment& segment : plan.segments)
-            table.row({run_name(model, run), grouped(static_cast<std::int64_t>(plan.tensors.size())),
+        for (std::size_t i = 0; i < plan.segments.size(); ++i) {
+            const Segment& segment = plan.segments[i];
+            const auto inside =
+                std::count_if(plan.tensors.begin(), plan.tensors.end(), [&](const PlacedTensor& tensor) {
+                    return tensor.segment == static_cast<std::int64_t>(i);
+                });
+            table.row({i == 0 ? run_name(model, run) : concat("  + segment ", i + 1), grouped(inside),
                        human_count(segment.elements), grouped(segment.shard_elems),
-                       grouped(segment.lower_bound_elems), percent(plan.padding_ratio()),
+                       grouped(segment.lower_bound_elems),
+                       percent(padding_ratio(segment.region_begin(plan.num_devices), segment.elements)),
                        segment.proven_optimal() ? "yes" : "no",
                        segment.set_by < 0 ? "fair share"
                                           : printable(plan.tensors[static_cast<std::size_t>(segment.set_by)]
                                                           .spec.name.substr(prefix))});
+        }
     }
     table.rule();
     std::int64_t shards = 0, tensors = 0;
@@ -109,12 +117,25 @@ inline std::string remedy_name(const Advice& advice) {
         return concat(advice.layers_per_group, " layers per group");
     case Remedy::replicas:
         return concat(grouped(advice.num_devices), " devices x ", advice.replicas, " replicas");
+    case Remedy::unequal:
+        return "unequal regions";
     default:
         return "blocks of " + (advice.block.kind == Block::Kind::tile
                                    ? to_string(advice.block.sizes)
                                    : concat(grouped(advice.block.sizes[0]),
                                             advice.block.kind == Block::Kind::rows ? " rows" : " elements"));
     }
+}
+
+/// Whether regions of unequal sizes would cost less, and why.
+inline void write_comparison(std::ostream& out, const Plan& plan) {
+    const Comparison cost = compare(
+        plan, make_unequal_plan(spec_of(plan), plan.num_devices, {.alignment_bytes = plan.alignment_bytes}));
+    out << "    " << (cost.unequal_wins() ? "unequal regions" : "equal shards")
+        << " cost less: equal shards gather " << human_bytes(cost.equal_bytes) << " in "
+        << plan.segments.size() << " collectives at " << human_bytes(cost.equal_price) << ", unequal regions "
+        << human_bytes(cost.unequal_bytes) << " in counts per rank at " << human_bytes(cost.unequal_price)
+        << "\n";
 }
 
 /// The remedies beside the plan as it is.
@@ -169,9 +190,10 @@ inline void write_explanation(std::ostream& out, const ModelPlan& model, const s
                     << to_string(tensor.spec.shape) << ", cut in steps of " << grouped(blames[i].step_elems)
                     << " elements (" << to_string(tensor.spec.block) << ")\n";
             }
-            out << "    gathered the group takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "
-                << human_bytes(plan.peak_bytes(dtype, {})) << " in " << name(dtype[0]) << "\n";
         }
+        out << "    gathered the group takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "
+            << human_bytes(plan.peak_bytes(dtype, {})) << " in " << name(dtype[0]) << "\n";
+        write_comparison(out, plan);
     }
     if (!advice.empty())
         write_advice(out, model, advice);
@@ -183,12 +205,8 @@ inline void write_explanation(std::ostream& out, const ModelPlan& model, const s
     for (const LayoutSums* sums : {&ours, &flat, &concatenated, &common, &even}) {
         const std::string name = sums == &ours ? "ragged, " + sums->name : sums->name;
         if (sums->possible)
-            table.row(
-                {name,
-                 percent(elements == 0
-                             ? 0
-                             : static_cast<double>(sums->padded - elements) / static_cast<double>(elements)),
-                 human_bytes(sums->shard_bytes), grouped(sums->blocks_cut), human_bytes(sums->copied_bytes)});
+            table.row({name, percent(padding_ratio(sums->padded, elements)), human_bytes(sums->shard_bytes),
+                       grouped(sums->blocks_cut), human_bytes(sums->copied_bytes)});
         else
             table.row({name, "impossible", "-", "-", "-"});
     }

@@ -314,6 +314,19 @@ TEST_CASE("of blocks to blame the four that cost most are tried, and none that c
     CHECK(of_slices[0].block == ragged::tile({1, 4, 1000}));
 }
 
+TEST_CASE("unequal regions: what the device with most has, of all groups together") {
+    // one block each on 2 of 4 devices; the next group's on the other two
+    const GroupSpec one{"g", {{"w", {2, 1024}, ragged::rows(1), DType::u8}}};
+    const auto found = of(advise({"m", {one, one}}, 4), Remedy::unequal);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].totals.region_bytes == 1024);
+    CHECK(found[0].totals.gathered_bytes == 4096);
+    CHECK(found[0].totals.largest_gathered_bytes == 2048);
+    CHECK(found[0].totals.padding_ratio == 0.0);
+    CHECK(found[0].saved_bytes_per_device == 1024); // of 2 x 1024
+    CHECK(found[0].saved_gathered_bytes == 4096);   // of 2 x 4096
+}
+
 TEST_CASE("advice is sorted by the bytes it saves, then by remedy") {
     const auto sorted = [](const std::vector<Advice>& advice) {
         return std::is_sorted(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) {
@@ -323,23 +336,25 @@ TEST_CASE("advice is sorted by the bytes it saves, then by remedy") {
         });
     };
     const std::vector<Advice> advice = advise(model(), devices, search, options);
-    CHECK(advice.size() == 8);
+    CHECK(advice.size() == 9);
     CHECK(sorted(advice));
     CHECK(advice.front().saved_bytes_per_device > advice[1].saved_bytes_per_device);
     // nothing to save: all equal but the replicas
     const std::vector<Advice> even = advise(
         {"m", {{"a", {{"b", {2, 2, 64}}, {"c", {256}}}}, {"d", {{"e", {2, 2, 64}}, {"f", {256}}}}}}, 4);
-    REQUIRE(even.size() == 4);
+    REQUIRE(even.size() == 5);
     CHECK(sorted(even));
-    CHECK(even[2].saved_bytes_per_device == 0);
-    CHECK(even[3].remedy == Remedy::replicas);
+    CHECK(even[3].saved_bytes_per_device == 0);
+    CHECK(even[4].remedy == Remedy::replicas);
 }
 
 TEST_CASE("a remedy that has no plan in 64 bits is left out, and bad input is refused") {
     const GroupSpec large{"g", {{"w", {(std::int64_t{1} << 60) + 1}, {}, DType::u8}}};
     const std::vector<Advice> advice = advise({"m", {large, large}}, 2);
-    REQUIRE(advice.size() == 1);
-    CHECK(advice[0].remedy == Remedy::replicas);
+    REQUIRE(advice.size() == 2); // a group of both layers is too large
+    CHECK(advice[0].remedy == Remedy::unequal);
+    CHECK(advice[1].remedy == Remedy::replicas);
+    CHECK(of(advise({"m", {large, large, large, large}}, 2), Remedy::unequal).empty());
     CHECK_THROWS_AS(advise(model(), 0), ragged::PlanError);
     CHECK_THROWS_AS(advise({"m", {{"g", {{"w", {4}, ragged::rows(0)}}}}}, 2), ragged::SpecError);
     CHECK(advise({"m", {}}, 1).empty());
@@ -359,6 +374,7 @@ TEST_CASE("advice for gpt-oss-120b on 1,024 devices with blocks of 128 rows") {
     const std::vector<Advice> by_rows = advise(spec, 1024);
     CHECK(largest(by_rows, Remedy::more_layers) > 220 << 20); // of 458 MiB
     CHECK(largest(by_rows, Remedy::more_segments) > 190 << 20);
+    CHECK(largest(by_rows, Remedy::unequal) > 240 << 20);
     CHECK(largest(by_rows, Remedy::smaller_block) > 25 << 20);
     CHECK(largest(by_rows, Remedy::slices) == 0); // blocks run over the experts, and cover shards as before
     CHECK(of(by_rows, Remedy::replicas)[0].saved_gathered_bytes > std::int64_t{220} << 30);
@@ -369,7 +385,8 @@ TEST_CASE("advice for gpt-oss-120b on 1,024 devices with blocks of 128 rows") {
             if (tensor.shape.rank() == 3)
                 tensor.block = ragged::tile({1, 128, tensor.shape[2]});
     const std::vector<Advice> by_expert = advise(spec, 1024, Exact{.max_segments = 3});
-    CHECK(by_expert.front().remedy == Remedy::slices);
-    CHECK(by_expert.front().saved_bytes_per_device > 870 << 20); // of 1.12 GiB
-    CHECK(by_expert.front().slices == 36 * 2 * 128);
+    CHECK(by_expert[0].remedy == Remedy::unequal);
+    CHECK(by_expert[1].remedy == Remedy::slices);
+    CHECK(by_expert[1].saved_bytes_per_device > 870 << 20); // of 1.12 GiB
+    CHECK(by_expert[1].slices == 36 * 2 * 128);
 }

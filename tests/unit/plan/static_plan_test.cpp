@@ -41,6 +41,23 @@ constexpr ragged::Group odd{
 
 constexpr ragged::Group one{Tensor{"only", {5}}};
 
+/// Rows of 2880 and of 4096: together they force their common multiple, in segments of their own they do not.
+constexpr ragged::Group two_lengths{
+    Tensor{"wq", {4096, 2880}, ragged::rows(16)},
+    Tensor{"wo", {2880, 4096}, ragged::rows(16)},
+    Tensor{"w1", {5760, 2880}, ragged::rows(16)},
+    Tensor{"norm", {2880}},
+};
+
+/// A short last tile in every slice, a stack placed slice by slice, starts aligned on their own.
+constexpr ragged::Group stacks{
+    Tensor{"tails", {3, 10, 8}, ragged::tile({1, 4, 8})},
+    Tensor{"sliced", {3, 10, 8}, ragged::tile({1, 4, 8}), DType::f32, 0, true},
+    Tensor{"aligned", {100}, {}, DType::bf16, 1024},
+    Tensor{"packed", {10}, {}, DType::bf16, 16},
+    Tensor{"none", {0, 4, 4}, {}, DType::bf16, 0, true},
+};
+
 constexpr auto plan_64 = ragged::plan<llama>(64);
 constexpr auto plan_16 = ragged::plan<llama>(16);
 
@@ -129,4 +146,30 @@ TEST_CASE("a constant plan of a comparison layout keeps its violations, so that 
     CHECK(expected.violations.any());
     CHECK(found.violations == expected.violations);
     CHECK(found.policy == expected.policy);
+}
+
+TEST_CASE("a constant plan of several segments") {
+    using ragged::policy::Exact, ragged::policy::Order;
+    constexpr Exact split{.order = Order::search, .max_segments = 3, .price = {.latency_ns = 0}};
+    constexpr auto whole = ragged::plan<two_lengths>(256);
+    constexpr auto parts = ragged::plan<two_lengths>(256, split);
+    static_assert(whole.segments().size() == 1 && whole.padding_ratio() > 12);
+    static_assert(parts.segments().size() == 2 && parts.padding_ratio() < 0.3);
+    static_assert(parts.tensor<"wo">().segment != parts.tensor<"wq">().segment);
+    check_equal<two_lengths>(parts, 256, split);
+    constexpr Exact given{.max_segments = 2, .price = {.latency_ns = 0}};
+    constexpr auto ordered = ragged::plan<two_lengths>(256, given);
+    check_equal<two_lengths>(ordered, 256, given);
+}
+
+TEST_CASE("constant plans of tails, slices and starts of their own alignment") {
+    constexpr auto plan_3 = ragged::plan<stacks>(3);
+    check_equal<stacks>(plan_3, 3);
+    check_equal<stacks>(ragged::plan<stacks>(1), 1);
+    check_equal<stacks>(ragged::plan<stacks>(8), 8);
+    static_assert(plan_3.num_runs == 7 && plan_3.alignment_bytes == 1024);
+    constexpr auto slice = plan_3.slice<"sliced", 2>();
+    static_assert(std::is_same_v<decltype(slice.shape), ragged::StaticShape<10, 8>>);
+    static_assert(slice.index == 3 && slice.offset == plan_3.starts[3].offset);
+    static_assert(plan_3.tensor<"aligned">().index == 4 && plan_3.tensor<"aligned">().offset % 512 == 0);
 }

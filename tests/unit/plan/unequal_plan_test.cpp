@@ -115,18 +115,20 @@ TEST_CASE("pieces of all ranks are the tensor, and layouts can be taken from the
 }
 
 TEST_CASE("nothing to place, and bad input") {
-    CHECK(ragged::make_unequal_plan({"g", {}}, 3).segments[0].begins == std::vector<std::int64_t>(4, 0));
-    CHECK(ragged::make_unequal_plan({"g", {{"a", {0, 4}}}}, 2).padded_elements() == 0);
-    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan({"g", {}}, 0), "a plan needs at least 1 device, got 0",
-                         ragged::PlanError);
-    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan({"g", {{"a", {1}}, {"a", {1}}}}, 1),
+    CHECK(ragged::make_unequal_plan(GroupSpec{"g", {}}, 3).segments[0].begins ==
+          std::vector<std::int64_t>(4, 0));
+    CHECK(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {0, 4}}}}, 2).padded_elements() == 0);
+    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {}}, 0),
+                         "a plan needs at least 1 device, got 0", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {1}}, {"a", {1}}}}, 1),
                          "group 'g': duplicate tensor 'a'", ragged::SpecError);
-    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan({"g", {{"a", {1}}}}, 1, {.alignment_bytes = 3}),
+    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {1}}}}, 1, {.alignment_bytes = 3}),
                          "group 'g': alignment of 3 bytes is not a power of two", ragged::PlanError);
-    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan({"g", {{"a", {4, 4}, ragged::tile({5, 1})}}}, 1),
+    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {4, 4}, ragged::tile({5, 1})}}}, 1),
                          "group 'g': tensor 'a': block:5x1 is larger than shape 4x4 in dimension 0",
                          ragged::SpecError);
-    CHECK_THROWS_AS(ragged::make_unequal_plan({"g", {{"a", {ragged::max_count / 2}}}}, 2), ragged::PlanError);
+    CHECK_THROWS_AS(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {ragged::max_count / 2}}}}, 2),
+                    ragged::PlanError);
 }
 
 TEST_CASE("the cheaper plan is named, with what each costs") {

@@ -36,7 +36,7 @@ struct Exact {
         detail::SegmentSearch search(items, input.num_devices, input.alignment_elems,
                                      price.bytes() / input.element_bytes, order);
         Arrangement result;
-        result.starts.resize(items.size());
+        result.starts.assign(items.size(), Arrangement::Start{});
         for (const detail::Packing& packing : search.run(static_cast<std::size_t>(max_segments))) {
             const detail::AloneBound alone(packing.order, input.alignment_elems);
             const detail::FixedOrder fixed(packing.order, alone, input.num_devices);
