@@ -138,7 +138,7 @@ def options():
     assert now[0] == "this plan" and now[1] == "%s %%" % re.search(r" ([\d.]+) %\n\nwhy", why).group(1), now
     assert {row[0] for row in remedies} == {
         "3 segments per group", "9,216 slices placed alone", "2 layers per group", "4 layers per group",
-        "512 devices x 2 replicas", "blocks of 64 rows", "blocks of 1x64x128"}, remedies
+        "512 devices x 2 replicas", "blocks of 64 rows", "blocks of 1x64x128", "unequal regions"}, remedies
     assert {row[0]: row[-1] for row in remedies}["9,216 slices placed alone"].endswith(".mlp.experts.*"), remedies
     units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
     saved = [float(count) * units[unit] for count, unit in (row[3].split(" ") for row in remedies)]

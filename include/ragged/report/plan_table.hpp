@@ -131,11 +131,10 @@ inline std::string remedy_name(const Advice& advice) {
 inline void write_comparison(std::ostream& out, const Plan& plan) {
     const Comparison cost = compare(
         plan, make_unequal_plan(spec_of(plan), plan.num_devices, {.alignment_bytes = plan.alignment_bytes}));
-    out << "    " << (cost.unequal_wins() ? "unequal regions" : "equal shards")
-        << " cost less: equal shards gather " << human_bytes(cost.equal_bytes) << " in "
-        << plan.segments.size() << " collectives at " << human_bytes(cost.equal_price) << ", unequal regions "
-        << human_bytes(cost.unequal_bytes) << " in counts per rank at " << human_bytes(cost.unequal_price)
-        << "\n";
+    out << "    " << (cost.unequal_wins() ? "unequal regions" : "equal shards") << " cost less: equal shards "
+        << human_bytes(cost.equal_bytes) << " + " << human_bytes(cost.equal_price)
+        << " of collectives, unequal regions " << human_bytes(cost.unequal_bytes) << " + "
+        << human_bytes(cost.unequal_price) << "\n";
 }
 
 /// The remedies beside the plan as it is.
