@@ -7,14 +7,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ragged/plan/make_plan.hpp>
+#include <ragged/spec/inventory.hpp>
 
 #include "support/segment_oracle.hpp"
+
+#ifndef RAGGED_MODELS_DIR
+#define RAGGED_MODELS_DIR "examples/models"
+#endif
 
 namespace {
 
@@ -159,5 +165,73 @@ TEST_CASE("as given, with segments: the laws, and never dearer than one segment"
                     CHECK(plan.tensors[j].offset <= plan.tensors[i].offset);
         instance.segments = 1;
         CHECK(cost <= cost_of(plan_of(instance, ragged::policy::Order::as_given), 0));
+    }
+}
+
+namespace {
+
+/// A sum of shard sizes that no assignment of the group to three segments can go below, whatever the order:
+/// each segment needs the bound of its matrices alone. Vectors fit anywhere and only count for the sum.
+std::int64_t least_sum(const ragged::GroupSpec& group, std::int64_t devices) {
+    const ragged::detail::Prepared prepared = ragged::detail::prepare(group.tensors, {});
+    const ragged::PlanInput input = prepared.input(devices);
+    std::vector<ragged::detail::Item> matrices;
+    for (const ragged::detail::Item& item : ragged::detail::make_items(input))
+        if (input.tensors[static_cast<std::size_t>(item.tensor)].spec.shape.rank() > 1)
+            matrices.push_back(item);
+    const std::size_t subsets = std::size_t{1} << matrices.size();
+    std::vector<std::int64_t> one(subsets, 0), two(subsets, 0);
+    for (std::size_t subset = 1; subset < subsets; ++subset) {
+        std::vector<ragged::detail::Item> items;
+        for (std::size_t i = 0; i < matrices.size(); ++i)
+            if ((subset >> i & 1) != 0)
+                items.push_back(matrices[i]);
+        const std::int64_t fair = ragged::ceil_div(ragged::detail::elements_of(items), devices);
+        one[subset] = ragged::detail::AloneBound(items, input.alignment_elems).next({fair, -1}).shard_elems;
+    }
+    const auto split = [&](const std::vector<std::int64_t>& rest, std::size_t subset) {
+        std::int64_t best = rest[subset];
+        for (std::size_t part = subset; part > 0; part = (part - 1) & subset)
+            best = std::min(best, one[part] + rest[subset & ~part]);
+        return best;
+    };
+    for (std::size_t subset = 0; subset < subsets; ++subset)
+        two[subset] = split(one, subset);
+    const std::int64_t fair = ragged::ceil_div(input.elements(), devices);
+    return std::max(split(two, subsets - 1), ragged::round_up(fair, input.alignment_elems));
+}
+
+} // namespace
+
+TEST_CASE("layers of llama-3-70b and gpt-oss-120b: no three segments of any tensors in any order take less") {
+    struct Case {
+        const char* model;
+        std::int64_t rows, devices;
+    };
+    for (const Case& each : {Case{"llama-3-70b", 16, 256},
+                             {"llama-3-70b", 16, 1024},
+                             {"llama-3-70b", 128, 128},
+                             {"llama-3-70b", 128, 256},
+                             {"llama-3-70b", 128, 1024},
+                             {"gpt-oss-120b", 16, 512},
+                             {"gpt-oss-120b", 16, 1024},
+                             {"gpt-oss-120b", 16, 2048},
+                             {"gpt-oss-120b", 128, 256},
+                             {"gpt-oss-120b", 128, 512},
+                             {"gpt-oss-120b", 128, 1024},
+                             {"gpt-oss-120b", 1, 4096}}) {
+        ragged::ModelSpec model = ragged::read_inventory(std::filesystem::path(RAGGED_MODELS_DIR) /
+                                                         (std::string(each.model) + ".tsv"));
+        for (ragged::GroupSpec& group : model.groups)
+            for (TensorSpec& tensor : group.tensors)
+                if (tensor.shape.rank() > 1)
+                    tensor.block = ragged::rows(each.rows);
+        const ragged::GroupSpec& layer = model.groups[1];
+        const ragged::Plan plan = ragged::make_plan(
+            layer, each.devices, ragged::policy::Exact{ragged::policy::Order::search, 3, {.latency_ns = 0}});
+        CAPTURE(each.model);
+        CAPTURE(each.rows);
+        CAPTURE(each.devices);
+        CHECK(plan.region_elems() == least_sum(layer, each.devices));
     }
 }
