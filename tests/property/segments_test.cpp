@@ -148,6 +148,22 @@ TEST_CASE("with search, 10000 random small groups cost what the exhaustive optim
     CHECK(100 * equal >= 95 * total);
 }
 
+TEST_CASE(
+    "as given, one segment: S is the exhaustive optimum of the order, tails and own alignments included") {
+    for (std::uint32_t seed = 0; seed < 20000; ++seed) {
+        Instance instance = random_instance(seed + 900000);
+        instance.segments = 1;
+        const std::int64_t alignment = strictest(instance);
+        const std::vector<oracle::Run> runs = oracle::runs_of(instance.group, instance.alignment);
+        const ragged::Plan plan = plan_of(instance, ragged::policy::Order::as_given);
+        CAPTURE(seed);
+        REQUIRE(plan.segments[0].shard_elems == oracle::smallest_in_order(runs, instance.devices, alignment));
+        const std::string broken = broken_law(plan, runs, alignment);
+        if (!broken.empty())
+            FAIL_CHECK(broken);
+    }
+}
+
 TEST_CASE("as given, with segments: the laws, and never dearer than one segment") {
     for (std::uint32_t seed = 0; seed < 2000; ++seed) {
         Instance instance = random_instance(seed + 500000);

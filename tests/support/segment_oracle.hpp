@@ -90,6 +90,21 @@ inline bool may_start(const Run& run, std::int64_t start, std::int64_t shard, st
     return true;
 }
 
+/// S of the runs in this order, in one segment.
+inline std::int64_t smallest_in_order(const std::vector<Run>& runs, std::int64_t devices,
+                                      std::int64_t alignment) {
+    for (std::int64_t shard = 0;; shard += alignment) {
+        std::int64_t end = 0; // the first that can be reached; what follows may always start later
+        for (const Run& run : runs) {
+            while (end + run.elements <= shard * devices && !may_start(run, end, shard, devices))
+                ++end;
+            end += run.elements;
+        }
+        if (end <= shard * devices)
+            return shard;
+    }
+}
+
 /// S of each subset of the runs in a segment of their own, in its best order.
 inline std::vector<std::int64_t> smallest_shards(const std::vector<Run>& runs, std::int64_t devices,
                                                  std::int64_t alignment) {
