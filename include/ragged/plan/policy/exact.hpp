@@ -23,7 +23,7 @@ struct Exact {
     static constexpr std::string_view name = "exact";
 
     Order order = Order::as_given;
-    std::int64_t max_segments = 1; // at most 8 are used
+    std::int64_t max_segments = 1; // at most 4 are used
     CollectivePrice price{};       // a further segment must save more padding than that
 
     constexpr bool operator==(const Exact&) const = default;
