@@ -160,6 +160,10 @@ class DBuffer {
                                      plan.violations.misaligned, " starts and copies ",
                                      plan.violations.copied_per_gather,
                                      " elements per gather; buffers take plans that keep the laws"));
+        if (plan.alignment_bytes > static_cast<std::int64_t>(buffer_alignment))
+            throw BufferError(concat("group '", plan.name, "': starts are to be aligned to ",
+                                     plan.alignment_bytes, " bytes, the memory of buffers is to ",
+                                     buffer_alignment));
         if (plan.alignment_elems * static_cast<std::int64_t>(sizeof(T)) % plan.alignment_bytes != 0)
             throw BufferError(concat("group '", plan.name, "': starts are aligned to ", plan.alignment_elems,
                                      " elements, in ", name(dtype_of<T>), " that is less than ",

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator> // std::ssize
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,11 +121,13 @@ struct Advice {
 
 namespace detail {
 
-/// Stacks taken apart; those whose blocks span slices stay as they are.
+/// Stacks taken apart, but for those that must stay whole and those of tiles that span slices. Rows and runs
+/// of elements are counted anew in each slice: a block that ran over two slices becomes two.
 inline ModelSpec take_slices(ModelSpec model, Advice& advice) {
     for (GroupSpec& group : model.groups)
         for (TensorSpec& tensor : group.tensors) {
-            const bool spans = tensor.block.kind == Block::Kind::tile && tensor.block.sizes[0] != 1;
+            const bool spans = tensor.block.kind == Block::Kind::whole ||
+                               (tensor.block.kind == Block::Kind::tile && tensor.block.sizes[0] != 1);
             if (tensor.sliced || tensor.shape.rank() < 3 || tensor.shape[0] < 2 || spans)
                 continue;
             tensor.sliced = true;
@@ -213,8 +216,9 @@ inline std::vector<Block> blocks_to_blame(const ModelSpec& model, const ModelPla
 /// Cost: a plan of the model as it is, and one for each remedy, at most 11
 inline std::vector<Advice> advise(const ModelSpec& model, std::int64_t num_devices,
                                   const policy::Exact& policy = {}, const PlanOptions& options = {}) {
-    constexpr std::int64_t max_slices = 1 << 18; // of one plan: each takes memory and time
-    constexpr std::size_t max_blocks = 4;        // that are halved
+    constexpr std::int64_t max_slices = 1 << 18;  // of one plan: each takes memory and time
+    constexpr std::size_t max_blocks = 4;         // that are halved
+    constexpr std::int64_t max_regions = 1 << 22; // of unequal sizes, of all groups: each is listed
     const ModelPlan plan = make_plan(model, num_devices, policy, options);
     const PlanTotals now = totals_of(plan);
     const std::int64_t max_segments = policy.max_segments;
@@ -276,7 +280,7 @@ inline std::vector<Advice> advise(const ModelSpec& model, std::int64_t num_devic
         price(std::move(advice), smaller);
     }
 
-    if (num_devices > 1 && !model.groups.empty())
+    if (num_devices > 1 && std::ssize(model.groups) - 1 < max_regions / num_devices)
         try {
             Advice advice{
                 .remedy = Remedy::unequal, .max_segments = max_segments, .num_devices = num_devices};

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric> // std::gcd
 #include <vector>
 
 #include <ragged/plan/planner.hpp>
@@ -24,6 +26,15 @@ struct Item {
     std::int64_t tensor = 0; // index in PlanInput
     bool uniform = true;     // cuts.uniform()
 
+    constexpr Item() = default;
+    /// @param alignment  of the start in elements: a power of two
+    constexpr Item(const CutPattern& pattern, std::int64_t alignment, std::int64_t index)
+        : cuts(pattern)
+        , align(alignment)
+        , head_step(std::min(saturating_lcm(pattern.step, alignment), max_elements + 1))
+        , tensor(index)
+        , uniform(pattern.uniform()) {}
+
     constexpr std::int64_t elements() const { return cuts.elements; }
     /// What the item takes up before another of the same alignment.
     constexpr std::int64_t aligned_elems() const { return round_up(cuts.elements, align); }
@@ -36,20 +47,29 @@ struct Item {
     constexpr std::int64_t cut_below(std::int64_t room) const {
         if (uniform)
             return round_down(room, head_step);
-        std::int64_t unit = cuts.unit_of(room);
-        while (cuts.cut(unit) % align != 0)
-            --unit;
-        return cuts.cut(unit);
+        std::int64_t last = room % cuts.period / cuts.step; // step inside the period
+        for (std::int64_t period = room / cuts.period;; --period, last = cuts.units_per_period() - 1) {
+            const auto [first, apart] = aligned_steps(period);
+            if (apart > 0 && first <= last)
+                return period * cuts.period + (last - (last - first) % apart) * cuts.step;
+        }
     }
 
-    /// The next larger one; a number not below elements() when there is none.
+    /// The next larger one; elements() when there is none.
     constexpr std::int64_t cut_above(std::int64_t head) const {
         if (uniform)
             return head + head_step;
-        std::int64_t unit = cuts.unit_of(head) + 1;
-        while (cuts.cut(unit) < cuts.elements && cuts.cut(unit) % align != 0)
-            ++unit;
-        return cuts.cut(unit);
+        std::int64_t least = head % cuts.period / cuts.step + 1; // step inside the period
+        for (std::int64_t period = head / cuts.period; period < cuts.elements / cuts.period;
+             ++period, least = 0) {
+            const auto [first, apart] = aligned_steps(period);
+            const std::int64_t step = apart == 0
+                                          ? cuts.units_per_period()
+                                          : first + round_up(std::max(least - first, std::int64_t{0}), apart);
+            if (step < cuts.units_per_period())
+                return period * cuts.period + step * cuts.step;
+        }
+        return cuts.elements;
     }
 
     /// The largest legal head of at most `room` elements on shards of `shard`; 0 when there is none.
@@ -111,6 +131,26 @@ struct Item {
         const std::int64_t next = head(shard, shard);
         return next > 0 ? boundary + shard - next : -1;
     }
+
+  private:
+    struct Steps {
+        std::int64_t first; // of a period, from 0
+        std::int64_t apart; // 0: none
+    };
+    /// The steps of a period that start on an aligned element: first, first + apart, ... The alignment is a
+    /// power of two, so an odd factor has an inverse modulo it.
+    constexpr Steps aligned_steps(std::int64_t period) const {
+        const std::int64_t common = std::gcd(cuts.step, align), apart = align / common;
+        const std::int64_t offset = (period % align) * (cuts.period % align) % align;
+        if (offset % common != 0)
+            return {0, 0};
+        const auto odd = static_cast<std::uint64_t>(cuts.step / common);
+        std::uint64_t inverse = odd; // right in 3 bits, and in twice as many after each turn
+        for (int bits = 3; bits < 64; bits *= 2)
+            inverse *= 2 - odd * inverse;
+        const std::uint64_t lack = static_cast<std::uint64_t>(apart - offset / common % apart);
+        return {static_cast<std::int64_t>(lack * inverse & static_cast<std::uint64_t>(apart - 1)), apart};
+    }
 };
 
 constexpr std::vector<Item> make_items(const PlanInput& input) {
@@ -118,9 +158,7 @@ constexpr std::vector<Item> make_items(const PlanInput& input) {
     items.reserve(input.tensors.size());
     for (std::size_t i = 0; i < input.tensors.size(); ++i) {
         const PlanTensor& tensor = input.tensors[i];
-        items.push_back({tensor.cuts, tensor.align_elems,
-                         std::min(saturating_lcm(tensor.cuts.step, tensor.align_elems), max_elements + 1),
-                         static_cast<std::int64_t>(i), tensor.cuts.uniform()});
+        items.emplace_back(tensor.cuts, tensor.align_elems, static_cast<std::int64_t>(i));
     }
     return items;
 }

@@ -45,6 +45,9 @@ constexpr std::int64_t checked_alignment(std::int64_t bytes, std::string_view te
     return bytes;
 }
 
+/// Tensors of a group, slices apart: each takes memory.
+inline constexpr std::int64_t max_runs = 1 << 24;
+
 /// The tensors as a policy sees them, slices apart.
 struct Prepared {
     std::vector<PlanTensor> tensors;
@@ -57,19 +60,23 @@ struct Prepared {
 };
 
 /// @throws SpecError  a block that does not fit its tensor
-/// @throws PlanError  an alignment that is no power of two, or no multiple of an element
+/// @throws PlanError  an alignment that is no power of two, or no multiple of an element; too many slices
 template <class Tensors>
 constexpr Prepared prepare(const Tensors& tensors, const PlanOptions& options) {
     PlaneBytes planes;
     std::int64_t strictest = checked_alignment(options.alignment_bytes, "");
     std::int64_t loosest = strictest;
-    std::size_t count = 0;
+    std::int64_t count = 0;
     for (const auto& tensor : tensors) {
         if (tensor.align_bytes != 0) {
             loosest = std::min(loosest, checked_alignment(tensor.align_bytes, tensor.name));
             strictest = std::max(strictest, tensor.align_bytes);
         }
-        count += static_cast<std::size_t>(num_runs(tensor));
+        check_block(tensor);
+        if (num_runs(tensor) > max_runs - count)
+            throw PlanError(concat("tensor '", tensor.name, "': ", num_runs(tensor), " slices behind ", count,
+                                   " other tensors are more than the ", max_runs, " of a group"));
+        count += num_runs(tensor);
     }
     const auto satisfy = [&](DType dtype, std::string_view tensor) { // empty: a declared plane
         const std::int64_t bytes = size_bytes(dtype);
@@ -89,9 +96,8 @@ constexpr Prepared prepare(const Tensors& tensors, const PlanOptions& options) {
         planes.smallest = 1; // no dtype at all: any plane will do
 
     std::vector<PlanTensor> result;
-    result.reserve(count);
+    result.reserve(static_cast<std::size_t>(count));
     for (const auto& tensor : tensors) {
-        check_block(tensor);
         const Tensor whole{tensor.name,
                            tensor.shape,
                            tensor.block,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator> // std::ssize
 #include <vector>
 
 #include <ragged/plan/fixed_order.hpp>
@@ -198,7 +199,10 @@ constexpr std::vector<Item> moved(std::vector<Item> items, int trial) {
 /// The smallest S for the items as they are, or in the best order found.
 constexpr Packing pack(const std::vector<Item>& items, std::int64_t num_devices, std::int64_t alignment_elems,
                        policy::Order order) {
-    constexpr int num_sorts = 6, num_moves = 64, num_fills = 32, num_exact = 4096;
+    constexpr int num_sorts = 6, num_fills = 32, num_exact = 4096;
+    // moves are tried as often as a few million tensors can be placed
+    const int num_moves =
+        static_cast<int>(std::clamp<std::int64_t>((1 << 22) / (std::ssize(items) + 1), 1, 64));
     const AloneBound alone(items, alignment_elems);
     const Candidate bound = alone.next({ceil_div(elements_of(items), num_devices), -1});
     Packing best{items, FixedOrder(items, alone, num_devices).smallest(bound), bound.shard_elems};

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator> // std::ssize
 #include <utility>
 #include <vector>
 
@@ -45,14 +46,15 @@ class SizeSearch {
         , alignment_(alignment_elems)
         , fair_(fair)
         , one_shard_(one_shard)
-        , all_alike_(all_alike) {
+        , all_alike_(all_alike)
+        , max_checks_(num_checks / std::max<std::int64_t>(std::ssize(kinds) / 16, 1)) {
         find_steps();
     }
 
     /// Possible combinations of `count` sizes whose sum is below `limit`, cheapest first.
     constexpr std::vector<SegmentSizes> find(std::size_t count, std::int64_t limit) {
         found_.clear();
-        checks_ = 0;
+        checks_ = nodes_ = 0;
         limit_ = limit;
         Steps steps{};
         choose_steps(steps, 0, count, steps_.size());
@@ -64,13 +66,14 @@ class SizeSearch {
     using Steps = std::array<std::int64_t, max_segments>;
 
     // Bounds on the work for one group; the search is as good as it gets within them.
-    static constexpr std::size_t max_steps = 48;   // step sizes
-    static constexpr std::int64_t all_sizes = 96;  // up to as many aligned sizes all are tried
-    static constexpr std::int64_t window = 24;     // multiples of a step, from the least possible one
-    static constexpr int num_closing = 14;         // and of the step that closes the sum, ever further apart
-    static constexpr int num_checks = 100'000;     // combinations tested by Hall's condition
-    static constexpr std::size_t max_found = 2048; // combinations kept
-    static constexpr std::size_t max_alike = 16;   // of one sum
+    static constexpr std::size_t max_steps = 48;  // step sizes
+    static constexpr std::int64_t all_sizes = 96; // up to as many aligned sizes all are tried
+    static constexpr std::int64_t window = 24;    // multiples of a step, from the least possible one
+    static constexpr int num_closing = 14;        // and of the step that closes the sum, ever further apart
+    static constexpr std::int64_t num_nodes = 1 << 20;  // sizes chosen
+    static constexpr std::int64_t num_checks = 100'000; // combinations tested by Hall's condition
+    static constexpr std::size_t max_found = 2048;      // combinations kept
+    static constexpr std::size_t max_alike = 16;        // of one sum
 
     /// Multiples of these may be covered: the alignment and lcms of granularities, those of many elements
     /// first.
@@ -132,7 +135,7 @@ class SizeSearch {
             }
             return;
         }
-        for (std::size_t i = below; i-- > 0 && checks_ < num_checks;) {
+        for (std::size_t i = below; i-- > 0 && checks_ < max_checks_ && nodes_ < num_nodes;) {
             steps[at] = steps_[i];
             choose_steps(steps, at + 1, count, try_all() ? 1 : i);
         }
@@ -152,7 +155,9 @@ class SizeSearch {
         const std::int64_t least = try_all() ? steps[at] : least_multiple(steps, at, count);
         if (least == 0)
             return;
-        for (std::int64_t i = 0; (try_all() || i < window) && checks_ < num_checks; ++i) {
+        for (std::int64_t i = 0; (try_all() || i < window) && checks_ < max_checks_; ++i) {
+            if (++nodes_ > num_nodes)
+                return;
             sizes[at] = least + i * steps[at];
             if (sum + sizes[at] >= limit_ || (try_all() && at > 0 && sizes[at] > sizes[at - 1]))
                 return;
@@ -188,7 +193,7 @@ class SizeSearch {
         const std::int64_t step = steps[closing];
         std::int64_t size = std::max(round_up(std::max<std::int64_t>(fair_ - sum, 1), step), step);
         for (int i = 0; (try_all() || i < num_closing) && sum + size < limit_; ++i) {
-            if (++checks_ > num_checks || (try_all() && size > sizes[count - 2]))
+            if (++checks_ > max_checks_ || (try_all() && size > sizes[count - 2]))
                 return;
             SegmentSizes trial{sum + size, 0, sizes, count};
             trial.shards[closing] = size;
@@ -245,8 +250,9 @@ class SizeSearch {
     bool all_alike_;
     std::vector<std::int64_t> steps_;
     std::vector<SegmentSizes> found_;
-    std::int64_t limit_ = 0; // sums from here on are not kept
-    int checks_ = 0;
+    std::int64_t limit_ = 0;  // sums from here on are not kept
+    std::int64_t max_checks_; // each looks at every kind
+    std::int64_t checks_ = 0, nodes_ = 0;
 };
 
 } // namespace ragged::detail

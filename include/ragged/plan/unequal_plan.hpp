@@ -52,16 +52,22 @@ using UnequalPlan = BasicPlan<UnequalSegment>;
 
 namespace detail {
 
+/// A list of regions has one entry per device; an unequal plan is for no more than this.
+inline constexpr std::int64_t max_unequal_devices = 1 << 20;
+
 /// Regions that bring no rank's load above `limit`, each as long as the legal cuts allow; nothing when they
 /// do not reach `end`. A longer region never hurts the ranks behind it, so this is exact.
+/// @param loads  of each rank, in bytes as `limit`; an element is `bytes` of them
 inline std::vector<std::int64_t> cut_regions(const std::vector<Item>& items,
                                              const std::vector<std::int64_t>& starts, std::int64_t end,
-                                             const std::vector<std::int64_t>& loads, std::int64_t limit) {
+                                             const std::vector<std::int64_t>& loads, std::int64_t limit,
+                                             std::int64_t bytes, std::int64_t alignment) {
     std::vector<std::int64_t> begins{0};
     begins.reserve(loads.size() + 1);
     std::size_t at = 0;
     for (const std::int64_t load : loads) {
-        const std::int64_t begin = begins.back(), allowed = std::max<std::int64_t>(limit - load, 0);
+        const std::int64_t begin = begins.back();
+        const std::int64_t allowed = round_down(std::max<std::int64_t>(limit - load, 0) / bytes, alignment);
         std::int64_t cut = end;
         if (allowed < end - begin) {
             while (at + 1 < items.size() && starts[at + 1] <= begin + allowed)
@@ -74,7 +80,8 @@ inline std::vector<std::int64_t> cut_regions(const std::vector<Item>& items,
     return begins.back() == end ? begins : std::vector<std::int64_t>{};
 }
 
-/// @param loads  [num_devices], elements that each rank has of other groups; those of this group are added
+/// @param loads  [num_devices], bytes that each rank has of other groups, each in its largest element type;
+/// those of this group are added
 inline UnequalPlan plan_unequal(const GroupSpec& group, const PlanOptions& options,
                                 std::vector<std::int64_t>& loads) {
     const auto num_devices = static_cast<std::int64_t>(loads.size());
@@ -85,34 +92,33 @@ inline UnequalPlan plan_unequal(const GroupSpec& group, const PlanOptions& optio
         {}};
     std::vector<Item> items = make_items(prepared.input(num_devices));
     std::vector<std::int64_t> starts;
-    std::int64_t end = 0, sum = 0;
+    std::int64_t end = 0, sum = 0, bytes = 1;
     for (Item& item : items) {
-        item.align = alignment; // region starts are, and a head must end on one
-        item.head_step = std::min(saturating_lcm(item.cuts.step, alignment), max_elements + 1);
+        const PlanTensor& tensor = prepared.tensors[static_cast<std::size_t>(item.tensor)];
+        item = {item.cuts, alignment, item.tensor}; // region starts are aligned, and a head ends on one
+        bytes = std::max(bytes, size_bytes(tensor.spec.dtype));
         starts.push_back(end);
-        plan.tensors.push_back(placed(prepared.tensors[static_cast<std::size_t>(item.tensor)], {0, end}));
+        plan.tensors.push_back(placed(tensor, {0, end}));
         end = checked_add(end, item.aligned_elems(), "aligned tensors");
     }
     for (const std::int64_t load : loads)
-        sum = checked_add(sum, load, "elements of a model");
-    if (end > max_elements || sum > max_elements)
-        throw PlanError(
-            concat("groups of ", end, " and ", sum, " elements are above the limit of ", max_elements));
+        sum = checked_add(sum, load, "bytes of a model");
+    const std::int64_t all =
+        checked_add(sum, checked_mul(end, bytes, "bytes of a group"), "bytes of a model");
     UnequalSegment& segment = plan.segments.front();
     segment.elements = elements_of(items);
-    const auto cut = [&](std::int64_t units) {
-        return cut_regions(items, starts, end, loads, units * alignment);
+    const auto cut = [&](std::int64_t limit) {
+        return cut_regions(items, starts, end, loads, limit, bytes, alignment);
     };
-    // The largest load in units of the alignment: `few` are too few, `enough` are enough.
-    std::int64_t few = (sum + end) / num_devices / alignment - 1;
-    std::int64_t enough = (*std::max_element(loads.begin(), loads.end()) + end) / alignment + 1;
+    // The largest load in bytes: `few` are too few, `enough` are enough.
+    std::int64_t few = all / num_devices - 1, enough = all;
     while (enough - few > 1) {
-        const std::int64_t units = few + (enough - few) / 2;
-        (cut(units).empty() ? few : enough) = units;
+        const std::int64_t limit = few + (enough - few) / 2;
+        (cut(limit).empty() ? few : enough) = limit;
     }
     segment.begins = cut(enough);
     for (std::int64_t rank = 0; rank < num_devices; ++rank)
-        loads[static_cast<std::size_t>(rank)] += segment.region_elems(rank);
+        loads[static_cast<std::size_t>(rank)] += segment.region_elems(rank) * bytes;
     return plan;
 }
 
@@ -121,13 +127,16 @@ inline UnequalPlan plan_unequal(const GroupSpec& group, const PlanOptions& optio
 using UnequalModelPlan = BasicModelPlan<UnequalPlan>;
 
 /// Plan every group of a model: tensors one after another in registration order, cut where the rank with most
-/// elements of all groups so far has fewest. Tensor starts and region starts are aligned; no block is cut.
-/// Host, local, deterministic.
-/// @throws SpecError, PlanError  as make_plan
+/// bytes of all groups so far has fewest, each group counted in its largest element type. Tensor starts and
+/// region starts are aligned; no block is cut. Host, local, deterministic.
+/// @throws SpecError, PlanError  as make_plan; more than 2^20 devices
 /// Source: this library
 inline UnequalModelPlan make_unequal_plan(const ModelSpec& model, std::int64_t num_devices,
                                           const PlanOptions& options = {}) {
     detail::check_num_devices(num_devices);
+    if (num_devices > detail::max_unequal_devices)
+        throw PlanError(concat("unequal regions are listed per device: ", num_devices, " devices are above ",
+                               detail::max_unequal_devices));
     UnequalModelPlan result{model.name, {}};
     std::vector<std::int64_t> loads(static_cast<std::size_t>(num_devices), 0);
     for (const GroupSpec& group : model.groups) {

@@ -129,6 +129,8 @@ inline std::string remedy_name(const Advice& advice) {
 
 /// Whether regions of unequal sizes would cost less, and why.
 inline void write_comparison(std::ostream& out, const Plan& plan) {
+    if (plan.num_devices > max_unequal_devices)
+        return;
     const Comparison cost = compare(
         plan, make_unequal_plan(spec_of(plan), plan.num_devices, {.alignment_bytes = plan.alignment_bytes}));
     out << "    " << (cost.unequal_wins() ? "unequal regions" : "equal shards") << " cost less: equal shards "

@@ -94,11 +94,12 @@ auto view(const DBuffer<T, Topology, State, PlanType>& buffer, const StaticTenso
     detail::require_whole_tensors<State>();
     const auto& plan = buffer.plan();
     const bool known = tensor.index < plan.tensors.size();
-    if (!known || plan.tensors[tensor.index].offset != tensor.offset ||
+    if (!known || plan.tensors[tensor.index].segment != tensor.segment ||
+        plan.tensors[tensor.index].offset != tensor.offset ||
         plan.tensors[tensor.index].spec.shape != Shape(tensor.shape))
         throw BufferError(concat("group '", plan.name, "': tensor ", tensor.index, " of the constant plan, ",
-                                 to_string(Shape(tensor.shape)), " at ", tensor.offset,
-                                 ", is not what the buffer's plan has there"));
+                                 to_string(Shape(tensor.shape)), " at ", tensor.offset, " of segment ",
+                                 tensor.segment, ", is not what the buffer's plan has there"));
     using Access = typename DBuffer<T, Topology, State, PlanType>::access_type;
     return TensorView<Access, Extents>(buffer.segment_data(tensor.segment) + tensor.offset, tensor.shape);
 }

@@ -66,8 +66,7 @@ struct Exact {
         detail::Candidate without{packing.bound, packing.shard.set_by};
         for (std::size_t i = 0; i < std::min<std::size_t>(suspects.size(), max_suspects); ++i) {
             std::vector<detail::Item> relaxed = suspects;
-            relaxed[i].cuts.step = relaxed[i].cuts.period = 1;
-            relaxed[i].head_step = relaxed[i].align, relaxed[i].uniform = true;
+            relaxed[i] = {{relaxed[i].elements(), 1, 1}, relaxed[i].align, relaxed[i].tensor};
             const auto found = detail::AloneBound(relaxed, input.alignment_elems).next({fair, -1});
             if (found.shard_elems < without.shard_elems)
                 without = {found.shard_elems, suspects[i].tensor};
