@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <ragged/spec/inventory.hpp>
+#include <ragged/spec/parse.hpp>
 
 namespace support {
 
@@ -42,24 +42,10 @@ inline std::vector<Granularity> parse_granularities(const std::vector<std::strin
     for (const std::string& text : texts) {
         Granularity granularity{text, {}, "*"};
         const std::size_t at = text.find('@');
-        const std::string spec = text.substr(0, at);
         if (at != std::string::npos)
             granularity.glob = text.substr(at + 1);
         try {
-            if (spec == "whole")
-                granularity.block = ragged::whole();
-            else if (spec.starts_with("elements:"))
-                granularity.block =
-                    ragged::elements(ragged::detail::parse_count(spec.substr(9), "the count"));
-            else if (spec.starts_with("rows:"))
-                granularity.block = ragged::rows(ragged::detail::parse_count(spec.substr(5), "the count"));
-            else if (spec.starts_with("block:"))
-                granularity.block = ragged::tile(ragged::parse_shape(spec.substr(6)));
-            else
-                throw ragged::SpecError("known are elements:N, rows:N, block:AxBx... and whole");
-            for (int dim = 0; dim < granularity.block.sizes.rank(); ++dim)
-                if (granularity.block.sizes[dim] < 1)
-                    throw ragged::SpecError("a size is below 1");
+            granularity.block = ragged::parse_block(text.substr(0, at));
         } catch (const ragged::SpecError& error) {
             throw ragged::SpecError(ragged::concat("--granularity '", text, "': ", error.what()));
         }

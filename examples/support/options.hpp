@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <ragged/spec/inventory.hpp>
+#include <ragged/spec/parse.hpp>
 
 namespace support {
 

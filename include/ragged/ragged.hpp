@@ -20,6 +20,7 @@
 #include <ragged/spec/dtype.hpp>
 #include <ragged/spec/float_types.hpp>
 #include <ragged/spec/inventory.hpp>
+#include <ragged/spec/parse.hpp>
 #include <ragged/spec/shape.hpp>
 #include <ragged/spec/tensor_spec.hpp>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <ragged/core/utf8.hpp>
-#include <ragged/spec/inventory.hpp> // split
+#include <ragged/spec/parse.hpp> // split
 
 namespace ragged {
 

@@ -9,7 +9,6 @@
 //     layers.0 <tab> layers.0.wq <tab> bf16 <tab> 4096x4096
 #pragma once
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <istream>
@@ -19,48 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include <ragged/spec/tensor_spec.hpp>
+#include <ragged/spec/parse.hpp>
 
 namespace ragged {
-
-namespace detail {
-
-/// Separate at every `separator`; the result has one part more than there are separators.
-inline std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (;;) {
-        const std::size_t at = text.find(separator);
-        parts.push_back(text.substr(0, at));
-        if (at == std::string_view::npos)
-            return parts;
-        text.remove_prefix(at + 1);
-    }
-}
-
-/// A whole decimal count. @throws SpecError naming `what`
-inline std::int64_t parse_count(std::string_view text, std::string_view what) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty())
-        throw SpecError(concat(what, " is missing"));
-    if (error == std::errc::result_out_of_range)
-        throw SpecError(concat(what, " '", text, "' does not fit 64 bits"));
-    if (error != std::errc{} || end != text.data() + text.size())
-        throw SpecError(concat(what, " '", text, "' is not a whole number"));
-    if (value < 0)
-        throw SpecError(concat(what, " ", text, " is negative"));
-    return value;
-}
-
-} // namespace detail
-
-/// "128x2880x5760" as a shape. @throws SpecError  an extent is missing, negative, no number or too large
-inline Shape parse_shape(std::string_view text) {
-    Shape shape;
-    for (std::string_view extent : detail::split(text, 'x'))
-        shape.push_back(detail::parse_count(extent, concat("extent of shape '", text, "'")));
-    return shape;
-}
 
 namespace detail {
 

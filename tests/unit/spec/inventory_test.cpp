@@ -236,13 +236,6 @@ TEST_CASE("@repeat and @end come in pairs") {
     CHECK(refusal(header + "@repeat i 0 1\n@repeat j 0 1\n") == "m.tsv:3: @repeat without @end");
 }
 
-TEST_CASE("shapes outside inventories") {
-    CHECK(ragged::parse_shape("128x2880x5760") == ragged::Shape{128, 2880, 5760});
-    CHECK(ragged::parse_shape("007") == ragged::Shape{7});
-    CHECK_THROWS_WITH_AS(ragged::parse_shape("a"), "extent of shape 'a' 'a' is not a whole number",
-                         ragged::SpecError);
-}
-
 TEST_CASE("a file gives its name to the model and stands in messages") {
     const std::filesystem::path folder = std::filesystem::temp_directory_path();
     // tests of two builds may run at the same time
