@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
 
 #include <ragged/spec/tensor_spec.hpp>
 
@@ -56,6 +57,41 @@ inline ragged::GroupSpec random_group(std::uint32_t seed) {
             tensor.align_bytes = std::int64_t{16} << draw(0, 4);
         group.tensors.push_back(tensor);
     }
+    return group;
+}
+
+/// The same with everything else that a plan may hold: every dtype, slices of any tensor, names that need
+/// escapes.
+inline ragged::GroupSpec awkward_group(std::uint32_t seed) {
+    ragged::GroupSpec group = random_group(seed);
+    std::mt19937 random(seed + 1'000'000);
+    const auto draw = [&](std::int64_t low, std::int64_t high) {
+        return low + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(high - low + 1));
+    };
+    const auto with_first = [](std::int64_t first, const ragged::Shape& rest) {
+        ragged::Shape shape{first};
+        for (int dim = 0; dim < rest.rank(); ++dim)
+            shape.push_back(rest[dim]);
+        return shape;
+    };
+    const std::string names[] = {"",
+                                 "\"\\/",
+                                 "\t\n\x01\x7f",
+                                 "\xc3\xa9\xf0\x9f\x99\x82",
+                                 "{\"index\": 3}",
+                                 std::string("\0", 1),
+                                 std::string(3000, 'n')};
+    for (ragged::TensorSpec& tensor : group.tensors) {
+        tensor.dtype = ragged::all_dtypes[draw(0, 7)];
+        if (!tensor.sliced && draw(0, 2) == 0) {
+            tensor.shape = with_first(draw(0, 4), tensor.shape);
+            if (tensor.block.kind == ragged::Block::Kind::tile)
+                tensor.block.sizes = with_first(1, tensor.block.sizes);
+            tensor.sliced = true;
+        }
+        tensor.name = names[draw(0, 6)] + (tensor.name == "t0" ? "" : tensor.name);
+    }
+    group.name += names[draw(0, 6)];
     return group;
 }
 

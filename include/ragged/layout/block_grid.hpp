@@ -44,6 +44,26 @@ struct CutPattern {
                (position == elements || (position < elements && position % period % step == 0));
     }
 
+    /// Whether first, first + distance, ... are all cuts, as far as they lie below `elements`. Closed form:
+    /// how many there are does not matter.
+    /// @pre first >= 0, distance >= 1
+    constexpr bool are_cuts(std::int64_t first, std::int64_t distance) const {
+        if (first >= elements)
+            return true;
+        const std::int64_t more = (elements - 1 - first) / distance; // behind the first
+        if (!is_cut(first) || more == 0)
+            return is_cut(first);
+        if (uniform())
+            return distance % step == 0;
+        // The position inside the period moves up by `shift`, or down by what that lacks of a period. It
+        // stays on cuts while that is whole steps and no end of the period is passed: the short step lies
+        // there.
+        const std::int64_t inside = first % period, shift = distance % period, lack = period - shift;
+        if (shift % step == 0)
+            return shift == 0 || more <= (period - 1 - inside) / shift;
+        return lack % step == 0 && more <= inside / lack;
+    }
+
     /// The unit that holds flat element `position`, or num_units() for position == elements.
     constexpr std::int64_t unit_of(std::int64_t position) const {
         if (position == elements)

@@ -53,13 +53,29 @@ constexpr void check_places(const PlanInput& input, const Arrangement& arrangeme
     }
 }
 
-/// The blocks of a tensor that lie on more than one device, when a boundary is at `first` and then every
-/// `step` elements.
-constexpr std::int64_t count_cut_blocks(const PlanTensor& tensor, std::int64_t first, std::int64_t step) {
-    if (first >= tensor.elements())
-        return 0;
+/// The boundaries of shards that lie in a tensor: at `first` elements, and then every `distance`.
+struct Boundaries {
+    std::int64_t first;
+    std::int64_t distance;
+};
+
+/// @pre check_layout accepted the arrangement; the tensor has elements
+constexpr Boundaries boundaries_of(const PlanInput& input, const Arrangement& arrangement,
+                                   std::size_t tensor) {
+    if (arrangement.interleaved) {
+        const std::int64_t even = even_run(input.tensors[tensor], input.num_devices);
+        return {even, even};
+    }
+    const auto [segment, offset] = arrangement.starts[tensor];
+    const std::int64_t shard = arrangement.segments[static_cast<std::size_t>(segment)].shard_elems;
+    return {round_up(offset + 1, shard) - offset, shard};
+}
+
+/// The blocks of a tensor that lie on more than one device.
+constexpr std::int64_t count_cut_blocks(const PlanTensor& tensor, Boundaries boundaries) {
+    const auto [first, step] = boundaries;
     const CutPattern& cuts = tensor.cuts;
-    if (cuts.uniform() && first % cuts.step == 0 && step % cuts.step == 0)
+    if (cuts.are_cuts(first, step))
         return 0;
     const BlockGrid grid(tensor.spec.shape, tensor.spec.block);
     std::int64_t found = 0;
@@ -81,14 +97,16 @@ constexpr std::int64_t count_cut_blocks(const PlanTensor& tensor, std::int64_t f
     return found;
 }
 
-/// What the arrangement leaves undone, in the words of law 2.
-/// @throws PlanError  tensors overlap, leave the buffer, or lie in no segment: no layout at all
-constexpr Violations check_arrangement(const PlanInput& input, const Arrangement& arrangement) {
+/// Tensors lie in segments, those of one segment apart, and the segments together are a buffer.
+/// @throws PlanError  they do not: no layout at all
+constexpr void check_layout(const PlanInput& input, const Arrangement& arrangement) {
     const std::size_t count = input.tensors.size();
     if (arrangement.starts.size() != count)
         throw PlanError(
             concat("the policy returned ", arrangement.starts.size(), " starts for ", count, " tensors"));
     const auto num_segments = static_cast<std::int64_t>(arrangement.segments.size());
+    if (num_segments == 0)
+        throw PlanError("there is no segment, a plan has at least one");
     std::vector<std::vector<std::size_t>> inside(arrangement.segments.size(), std::vector<std::size_t>{});
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t segment = arrangement.starts[i].segment;
@@ -97,27 +115,62 @@ constexpr Violations check_arrangement(const PlanInput& input, const Arrangement
                                    ", the policy returned ", num_segments));
         inside[static_cast<std::size_t>(segment)].push_back(i);
     }
-    Violations found;
     std::int64_t region = 0;
     for (std::size_t segment = 0; segment < inside.size(); ++segment) {
-        const std::int64_t shard = arrangement.segments[segment].shard_elems;
+        const auto [shard, set_by] = arrangement.segments[segment];
         if (shard < 0 || region > max_count / input.num_devices - shard)
             throw PlanError(concat("shards of ", shard, " elements behind ", region, " others on ",
                                    input.num_devices, " devices are not a buffer"));
         region += shard;
-        check_places(input, arrangement, inside[segment], shard);
-        found.misaligned += shard % input.alignment_elems != 0 ? 1 : 0;
-        for (std::size_t i : inside[segment]) {
-            const PlanTensor& tensor = input.tensors[i];
-            const std::int64_t offset = arrangement.starts[i].offset;
-            found.misaligned += offset % tensor.align_elems != 0 ? 1 : 0;
-            if (tensor.elements() == 0)
-                continue;
-            const std::int64_t even = even_run(tensor, input.num_devices);
-            found.blocks_cut += arrangement.interleaved
-                                    ? count_cut_blocks(tensor, even, even)
-                                    : count_cut_blocks(tensor, round_up(offset + 1, shard) - offset, shard);
-        }
+        if (set_by != -1 && !std::binary_search(inside[segment].begin(), inside[segment].end(),
+                                                static_cast<std::size_t>(set_by)))
+            throw PlanError(
+                concat("segment ", segment, " is set by tensor ", set_by, ", which does not lie in it"));
+        check_places(input, arrangement, std::move(inside[segment]), shard);
+    }
+}
+
+/// Law 2, of what check_layout accepted. Time does not depend on how many boundaries or blocks there are.
+/// @throws PlanError  the first thing that breaks it
+constexpr void check_law(const PlanInput& input, const Arrangement& arrangement) {
+    if (arrangement.interleaved && input.num_devices > 1)
+        throw PlanError("tensors are interleaved, a gather would have to copy them");
+    for (std::size_t s = 0; s < arrangement.segments.size(); ++s) {
+        const std::int64_t shard = arrangement.segments[s].shard_elems;
+        if (shard % input.alignment_elems != 0)
+            throw PlanError(concat("segment ", s, ": shards of ", shard, " elements are no multiple of the ",
+                                   input.alignment_elems, " of the alignment"));
+    }
+    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
+        const PlanTensor& tensor = input.tensors[i];
+        const Arrangement::Start& start = arrangement.starts[i];
+        if (start.offset % tensor.align_elems != 0)
+            throw PlanError(concat("tensor '", tensor.spec.name, "' at offset ", start.offset, " of segment ",
+                                   start.segment, " is off its alignment of ", tensor.align_elems,
+                                   " elements"));
+        if (tensor.elements() == 0)
+            continue;
+        const auto [first, distance] = boundaries_of(input, arrangement, i);
+        if (!tensor.cuts.are_cuts(first, distance))
+            throw PlanError(concat("tensor '", tensor.spec.name, "' at offset ", start.offset, " of segment ",
+                                   start.segment, ": shards of ", distance, " elements cut a block of ",
+                                   to_string(tensor.spec.block)));
+    }
+}
+
+/// What the arrangement of a policy that does not promise law 2 leaves undone. @pre check_layout accepted it
+constexpr Violations count_violations(const PlanInput& input, const Arrangement& arrangement) {
+    Violations found;
+    std::int64_t region = 0;
+    for (const Arrangement::Region& segment : arrangement.segments) {
+        region += segment.shard_elems;
+        found.misaligned += segment.shard_elems % input.alignment_elems != 0 ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
+        const PlanTensor& tensor = input.tensors[i];
+        found.misaligned += arrangement.starts[i].offset % tensor.align_elems != 0 ? 1 : 0;
+        if (tensor.elements() > 0)
+            found.blocks_cut += count_cut_blocks(tensor, boundaries_of(input, arrangement, i));
     }
     if (arrangement.interleaved && input.num_devices > 1)
         found.copied_per_gather = region + input.elements(); // in before the gather, out after it

@@ -123,13 +123,18 @@ struct Arranged {
 template <planner_policy Policy>
 constexpr Arranged arrange(const PlanInput& input, const Policy& policy) {
     Arrangement arrangement = policy(input);
-    const Violations found = check_arrangement(input, arrangement);
-    if constexpr (keeps_laws<Policy>)
-        if (found.any())
-            throw PlanError(concat("policy '", std::string_view(Policy::name),
-                                   "' broke a law: ", found.blocks_cut, " blocks cut, ", found.misaligned,
-                                   " starts or shards misaligned, ", found.copied_per_gather,
-                                   " elements copied per gather"));
+    check_layout(input, arrangement);
+    Violations found;
+    if constexpr (keeps_laws<Policy>) {
+        try {
+            check_law(input, arrangement);
+        } catch (const PlanError& error) {
+            throw PlanError(
+                concat("policy '", std::string_view(Policy::name), "' broke a law: ", error.what()));
+        }
+    } else {
+        found = count_violations(input, arrangement);
+    }
     std::vector<std::vector<Item>> inside(arrangement.segments.size(), std::vector<Item>{});
     for (const Item& item : make_items(input))
         inside[static_cast<std::size_t>(arrangement.starts[static_cast<std::size_t>(item.tensor)].segment)]

@@ -67,6 +67,29 @@ TEST_CASE("cut patterns: every number of small elements, steps and periods, by d
             }
 }
 
+TEST_CASE("a row of positions is all cuts or not, by asking one after another; far ones at once") {
+    for (std::int64_t elements = 0; elements <= 26; ++elements)
+        for (std::int64_t period = 1; period <= 13; ++period)
+            for (std::int64_t step = 1; step <= 14; ++step) {
+                const CutPattern cuts{elements, step, period};
+                for (std::int64_t first = 0; first <= elements + 1; ++first)
+                    for (std::int64_t distance = 1; distance <= 28; ++distance) {
+                        bool all = true;
+                        for (std::int64_t p = first; p < elements; p += distance)
+                            all = all && cuts.is_cut(p);
+                        if (cuts.are_cuts(first, distance) != all)
+                            FAIL_CHECK(elements, " ", step, " ", period, ": from ", first, " by ", distance);
+                    }
+            }
+    constexpr CutPattern uniform{max_count - 1, 2, max_count - 1}; // 2^62 - 1 cuts
+    static_assert(uniform.are_cuts(0, 2) && !uniform.are_cuts(0, 1) && !uniform.are_cuts(1, 2));
+    static_assert(uniform.are_cuts(2, max_count) && uniform.are_cuts(max_count, max_count));
+    constexpr CutPattern tails{max_count / 15 * 15, 10, 15};
+    static_assert(tails.are_cuts(10, 15) && !tails.are_cuts(10, 5) && !tails.are_cuts(0, 10));
+    constexpr CutPattern long_period{max_count / 3 * 3, 2, max_count / 3};
+    static_assert(long_period.are_cuts(max_count / 3, 2 * (max_count / 3)));
+}
+
 TEST_CASE("is_cut is false outside the tensor") {
     constexpr CutPattern cuts{30, 10, 30};
     static_assert(cuts.is_cut(0) && cuts.is_cut(10) && cuts.is_cut(30));

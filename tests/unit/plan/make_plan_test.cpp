@@ -234,16 +234,21 @@ TEST_CASE("a policy that promises the laws and breaks one is refused; a lawless 
     const std::string start = "group 'g': policy 'canned' broke a law: ";
     CHECK_THROWS_WITH_AS(
         canned(17, {0, 60}),
-        (start + "3 blocks cut, 0 starts or shards misaligned, 0 elements copied per gather").c_str(),
+        (start + "tensor 'a' at offset 0 of segment 0: shards of 17 elements cut a block of rows:1").c_str(),
         ragged::PlanError);
     CHECK_THROWS_WITH_AS(
         canned(20, {0, 62}, 4, {.alignment_bytes = 4}),
-        (start + "0 blocks cut, 1 starts or shards misaligned, 0 elements copied per gather").c_str(),
+        (start + "tensor 'b' at offset 62 of segment 0 is off its alignment of 4 elements").c_str(),
         ragged::PlanError);
     CHECK_THROWS_WITH_AS(
         canned(30, {0, 60}, 4, {.alignment_bytes = 4}),
-        (start + "0 blocks cut, 1 starts or shards misaligned, 0 elements copied per gather").c_str(),
+        (start + "segment 0: shards of 30 elements are no multiple of the 4 of the alignment").c_str(),
         ragged::PlanError);
+    Arrangement interleaved = one_segment(28, {0, 20});
+    interleaved.interleaved = true;
+    CHECK_THROWS_WITH_AS(make_plan(two, 4, Canned{interleaved}, unaligned),
+                         (start + "tensors are interleaved, a gather would have to copy them").c_str(),
+                         ragged::PlanError);
 
     const Plan plan = make_plan(two, 4, Lawless{{one_segment(17, {0, 60})}}, unaligned);
     CHECK(plan.violations == ragged::Violations{3, 0, 0});
@@ -274,8 +279,8 @@ TEST_CASE("every tensor lies in a segment that the policy returned, and segments
                          "are not a buffer",
                          ragged::PlanError);
     CHECK_THROWS_WITH_AS(plan({.segments = {{17}, {2}}, .starts = {{0, 0}, {1, 0}}}),
-                         "group 'g': policy 'canned' broke a law: 3 blocks cut, 0 starts or shards "
-                         "misaligned, 0 elements copied per gather",
+                         "group 'g': policy 'canned' broke a law: tensor 'a' at offset 0 of segment 0: "
+                         "shards of 17 elements cut a block of rows:1",
                          ragged::PlanError);
 }
 
