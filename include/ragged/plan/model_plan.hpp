@@ -31,6 +31,8 @@ struct BasicModelPlan {
         return sum;
     }
     constexpr double padding_ratio() const { return detail::padding_ratio(padded_elements(), elements()); }
+
+    constexpr bool operator==(const BasicModelPlan&) const = default;
 };
 
 using ModelPlan = BasicModelPlan<Plan>;

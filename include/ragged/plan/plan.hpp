@@ -258,9 +258,10 @@ std::vector<std::string> describe(const BasicPlan<SegmentType>& plan) {
     for (const PlacedTensor& tensor : plan.tensors)
         lines.push_back(concat("tensor '", tensor.spec.name, "' ",
                                tensor.slice < 0 ? std::string() : concat("slice ", tensor.slice, " "),
-                               name(tensor.spec.dtype), " ", to_string(tensor.spec.shape), " ",
-                               to_string(tensor.spec.block), " aligned to ", tensor.spec.align_bytes,
-                               " bytes at offset ", tensor.offset, " of segment ", tensor.segment));
+                               tensor.spec.sliced ? "sliced " : "", name(tensor.spec.dtype), " ",
+                               to_string(tensor.spec.shape), " ", to_string(tensor.spec.block),
+                               " aligned to ", tensor.spec.align_bytes, " bytes at offset ", tensor.offset,
+                               " of segment ", tensor.segment));
     return lines;
 }
 

@@ -173,6 +173,10 @@ TEST_CASE("whatever decides where an element lies changes the fingerprint and eq
         },
         [](Plan& p) { p.tensors[0].spec.dtype = DType::f16; },
         [](Plan& p) { p.tensors[0].spec.dtype = DType::f32; },
+        [](Plan& p) { p.tensors[0].spec.align_bytes = 8; },
+        [](Plan& p) { p.tensors[0].spec.sliced = true; },
+        [](Plan& p) { p.tensors[0].slice = 0; },
+        [](Plan& p) { p.tensors[0].slice = 1; },
         [](Plan& p) { p.tensors[1].segment = 1; },
         [](Plan& p) { p.tensors[1].offset = 20; },
         [](Plan& p) { p.tensors.pop_back(); },
@@ -188,6 +192,22 @@ TEST_CASE("whatever decides where an element lies changes the fingerprint and eq
         CHECK(seen.insert(ragged::fingerprint(changed)).second); // differs from all others too
         CHECK(ragged::describe(changed) != ragged::describe(plan));
     }
+}
+
+TEST_CASE("a model's name, its groups and their order change its fingerprint and equality") {
+    const Plan layer = two_segments();
+    Plan other = layer;
+    other.name = "layers.1";
+    const ragged::ModelPlan model{"m", {layer, other}};
+    std::set<std::uint64_t> seen{ragged::fingerprint(model)};
+    for (const ragged::ModelPlan& changed :
+         {ragged::ModelPlan{"n", {layer, other}}, ragged::ModelPlan{"m", {other, layer}},
+          ragged::ModelPlan{"m", {layer}}, ragged::ModelPlan{"m", {layer, layer}},
+          ragged::ModelPlan{"m", {}}}) {
+        CHECK_FALSE(changed == model);
+        CHECK(seen.insert(ragged::fingerprint(changed)).second);
+    }
+    CHECK(ragged::ModelPlan{"m", {layer, other}} == model);
 }
 
 TEST_CASE("neighbouring facts are not run together in the fingerprint") {
