@@ -78,5 +78,6 @@
 #include <ragged/report/plan_json.hpp>
 #include <ragged/report/plan_svg.hpp>
 #include <ragged/report/plan_table.hpp>
+#include <ragged/report/read_plan.hpp>
 #include <ragged/report/svg.hpp>
 #include <ragged/report/text.hpp>

@@ -65,8 +65,8 @@ def check_laws(plan, rows, devices, block_rows):
     assert plan["schema"] == "ragged.plan/1" and plan["devices"] == devices
     assert re.fullmatch("[0-9a-f]{16}", plan["fingerprint"]) and plan["plan_seconds"] >= 0
     by_group, names = {}, []
-    for group, name, _, shape in rows:
-        by_group.setdefault(group, {})[name] = shape
+    for group, name, dtype, shape in rows:
+        by_group.setdefault(group, {})[name] = (dtype, shape)
         if not names or names[-1] != group:
             names.append(group)
     assert [group["name"] for group in plan["groups"]] == names
@@ -75,7 +75,9 @@ def check_laws(plan, rows, devices, block_rows):
         assert len(group["segments"]) <= plan["max_segments"]
         placed = [t for segment in group["segments"] for t in segment["tensors"]]
         assert len(placed) == len(by_group[group["name"]])
-        assert {t["name"]: t["shape"] for t in placed} == by_group[group["name"]]
+        assert {t["name"]: (t["dtype"], t["shape"]) for t in placed} == by_group[group["name"]]
+        order = sorted(enumerate(placed), key=lambda place: place[1].get("index", place[0]))
+        assert [t["name"] for _, t in order] == list(by_group[group["name"]])  # of registration
         total = region = 0
         for segment in group["segments"]:
             shard = segment["shard_elements"]
