@@ -128,7 +128,7 @@ class SizeSearch {
 
     /// Every combination of steps, from coarse to fine.
     constexpr void choose_steps(Steps& steps, std::size_t at, std::size_t count, std::size_t below) {
-        if (at == count) {
+        if (at >= std::min(count, max_segments)) { // compilers see that indices stay inside
             for (std::size_t closing = try_all() ? count - 1 : 0; closing < count; ++closing) {
                 Steps sizes{};
                 choose_sizes(steps, sizes, 0, count, closing, 0);
@@ -148,7 +148,7 @@ class SizeSearch {
     /// share that is left.
     constexpr void choose_sizes(const Steps& steps, Steps& sizes, std::size_t at, std::size_t count,
                                 std::size_t closing, std::int64_t sum) {
-        if (at == count)
+        if (at >= std::min(count, max_segments))
             return close(steps, sizes, count, closing, sum);
         if (at == closing)
             return choose_sizes(steps, sizes, at + 1, count, closing, sum);
@@ -215,7 +215,7 @@ class SizeSearch {
     }
 
     static constexpr void sort_falling(Steps& sizes, std::size_t count) {
-        for (std::size_t i = 1; i < count; ++i)
+        for (std::size_t i = 1; i < std::min(count, max_segments); ++i)
             for (std::size_t j = i; j > 0 && sizes[j - 1] < sizes[j]; --j)
                 std::swap(sizes[j - 1], sizes[j]);
     }
