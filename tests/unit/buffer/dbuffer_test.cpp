@@ -85,6 +85,9 @@ TEST_CASE("plans that do not fit are refused before memory is taken") {
     const ragged::Plan flat = ragged::make_plan(group, 2, ragged::policy::EvenRows{});
     CHECK(support::contains(message_of([&] { Buffer<state::Sharded>(flat, Place(Line(2), 0), memory); }),
                             "group 'layer': the layout 'even rows per tensor (FSDP2)' cuts"));
+    const ragged::Plan pages = ragged::make_plan(group, 2, {}, {.alignment_bytes = 8192});
+    CHECK(message_of([&] { Buffer<state::Sharded>(pages, Place(Line(2), 0), memory); }) ==
+          "group 'layer': starts are to be aligned to 8192 bytes, the memory of buffers is to 4096");
     CHECK(memory.allocations() == 1);
 }
 

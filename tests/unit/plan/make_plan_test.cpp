@@ -339,6 +339,12 @@ TEST_CASE("slices of a stack are placed apart, under one name") {
     CHECK(none.tensors.size() == 2);
     CHECK(none.slices_of("w").count == 0);
 
+    group.tensors[0].shape = {std::int64_t{1} << 50, 1};
+    CHECK_THROWS_WITH_AS(
+        make_plan(group, 4),
+        "group 'g': tensor 'w': 1125899906842624 slices behind 0 other tensors are more than the "
+        "16777216 of a group",
+        ragged::PlanError);
     group.tensors[0] = {"w", {8}, {}, DType::u8, 0, true};
     CHECK_THROWS_WITH_AS(
         make_plan(group, 4),
@@ -491,4 +497,16 @@ TEST_CASE("concept planner_policy: models and one anti-model per requirement") {
     static_assert(!ragged::planner_policy<NoName> && !ragged::planner_policy<NameIsNumber> &&
                   !ragged::planner_policy<ReturnsOffsets> && !ragged::planner_policy<NotConst> &&
                   !ragged::planner_policy<NotCopyable> && !ragged::planner_policy<int>);
+}
+
+TEST_CASE("odd cuts under a large alignment, and many coprime row lengths, are planned in bounded work") {
+    // aligned cuts are rare: one in 4096 periods
+    const GroupSpec stack{"g", {{"w", {4096, 1001, 1001}, ragged::tile({1, 2, 1001})}}};
+    CHECK(make_plan(stack, 7, {}, {.alignment_bytes = 1 << 21}).segments[0].shard_elems > 0);
+    GroupSpec primes{"g", {}};
+    for (std::int64_t p : {101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157})
+        primes.tensors.push_back({"w" + std::to_string(p), {65536, p}, ragged::rows(1)});
+    const Plan plan = make_plan(primes, 256, ragged::policy::Exact{.max_segments = 100});
+    CHECK(plan.segments.size() <= 4);
+    CHECK(plan.padded_elements() <= make_plan(primes, 256).padded_elements());
 }

@@ -120,6 +120,9 @@ TEST_CASE("nothing to place, and bad input") {
     CHECK(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {0, 4}}}}, 2).padded_elements() == 0);
     CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {}}, 0),
                          "a plan needs at least 1 device, got 0", ragged::PlanError);
+    CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {}}, (1 << 20) + 1),
+                         "unequal regions are listed per device: 1048577 devices are above 1048576",
+                         ragged::PlanError);
     CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {1}}, {"a", {1}}}}, 1),
                          "group 'g': duplicate tensor 'a'", ragged::SpecError);
     CHECK_THROWS_WITH_AS(ragged::make_unequal_plan(GroupSpec{"g", {{"a", {1}}}}, 1, {.alignment_bytes = 3}),

@@ -66,7 +66,19 @@ TEST_CASE("a tensor that is not there, or of another plan, is refused by name an
           "group 'layer' has no tensor 4, it has 4");
     const ragged::Plan other = ragged::make_plan(ragged::GroupSpec{"other", {{"w", {4, 3, 2}}}}, 2);
     const Partial elsewhere(other, ragged::Place<Line>(Line(2), 0), memory);
-    CHECK(
-        message_of([&] { static_cast<void>(ragged::view(elsewhere, constant.tensor<"w">())); }) ==
-        "group 'other': tensor 0 of the constant plan, 2x3x4 at 0, is not what the buffer's plan has there");
+    CHECK(message_of([&] { static_cast<void>(ragged::view(elsewhere, constant.tensor<"w">())); }) ==
+          "group 'other': tensor 0 of the constant plan, 2x3x4 at 0 of segment 0, is not what the buffer's "
+          "plan has there");
+}
+
+TEST_CASE("a constant tensor of another segment is refused, not read behind the buffer") {
+    const ragged::Plan plan = constant.plan("layer");
+    ragged::HostResource memory;
+    const Partial buffer(plan, ragged::Place<Line>(Line(2), 0), memory);
+    auto tensor = constant.tensor<"w">();
+    tensor.segment = 1;
+    CHECK(message_of([&] { static_cast<void>(ragged::view(buffer, tensor)); }) ==
+          "group 'layer': tensor 0 of the constant plan, 2x3x4 at 0 of segment 1, is not what the buffer's "
+          "plan "
+          "has there");
 }
