@@ -20,20 +20,6 @@
 
 namespace ragged {
 
-namespace detail {
-
-/// The element type of the group's tensors; the largest where they differ.
-template <class SegmentType>
-DType largest_dtype(const BasicPlan<SegmentType>& plan) {
-    DType largest = plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype;
-    for (const PlacedTensor& tensor : plan.tensors)
-        if (size_bytes(tensor.spec.dtype) > size_bytes(largest))
-            largest = tensor.spec.dtype;
-    return largest;
-}
-
-} // namespace detail
-
 /// What forces the shards of one segment, and what that costs.
 struct Blame {
     std::int64_t tensor = -1;    // index in Plan::tensors; -1: none, S is the fair share

@@ -49,8 +49,6 @@ class AloneBound {
         }
     }
 
-    constexpr std::int64_t alignment() const { return alignment_; }
-
   private:
     constexpr Candidate next_forced(Candidate at) const {
         for (;;) {

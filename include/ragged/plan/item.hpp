@@ -85,8 +85,10 @@ struct Item {
         // down when what it lacks of a period is.
         const std::int64_t shift = shard % cuts.period, lack = cuts.period - shift;
         const bool up = shift % cuts.step == 0;
-        if (shift == 0 || (!up && lack % cuts.step != 0))
-            return shift == 0 ? head : 0;
+        if (shift == 0)
+            return head;
+        if (!up && lack % cuts.step != 0)
+            return 0;
         const std::int64_t last = round_down(cuts.period - 1, cuts.step); // the last cut inside a period
         while (head > 0) {
             const std::int64_t boundaries = ceil_div(cuts.elements - head, shard) - 1; // behind the head's

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -181,23 +182,43 @@ inline PlacedTensor placed(const PlanTensor& tensor, const Arrangement::Start& s
             tensor.slice};
 }
 
+/// A plan from its parts: starts in the order of `prepared.tensors`.
+inline Plan assembled(std::string name, std::string_view policy, std::int64_t num_devices,
+                      const Prepared& prepared, std::span<const Segment> segments,
+                      std::span<const Arrangement::Start> starts, const Violations& violations) {
+    Plan plan{std::move(name),
+              std::string(policy),
+              num_devices,
+              prepared.alignment_elems * prepared.planes.smallest,
+              prepared.alignment_elems,
+              {segments.begin(), segments.end()},
+              {},
+              violations};
+    plan.tensors.reserve(prepared.tensors.size());
+    for (std::size_t i = 0; i < prepared.tensors.size(); ++i)
+        plan.tensors.push_back(placed(prepared.tensors[i], starts[i]));
+    return plan;
+}
+
 template <planner_policy Policy>
 Plan plan_group(const GroupSpec& group, std::int64_t num_devices, const Policy& policy,
                 const PlanOptions& options) {
     const Prepared prepared = prepare(group.tensors, options);
-    Arranged arranged = arrange(prepared.input(num_devices), policy);
-    Plan plan{group.name,
-              std::string(std::string_view(Policy::name)),
-              num_devices,
-              prepared.alignment_elems * prepared.planes.smallest,
-              prepared.alignment_elems,
-              std::move(arranged.segments),
-              {},
-              arranged.violations};
-    plan.tensors.reserve(prepared.tensors.size());
-    for (std::size_t i = 0; i < prepared.tensors.size(); ++i)
-        plan.tensors.push_back(placed(prepared.tensors[i], arranged.starts[i]));
-    return plan;
+    const Arranged arranged = arrange(prepared.input(num_devices), policy);
+    return assembled(group.name, Policy::name, num_devices, prepared, arranged.segments, arranged.starts,
+                     arranged.violations);
+}
+
+/// What `plan` returns; what it throws names the group.
+template <class Plan>
+auto naming_group(const GroupSpec& group, const Plan& plan) {
+    try {
+        return plan();
+    } catch (const SpecError& error) {
+        throw SpecError(concat("group '", group.name, "': ", error.what()));
+    } catch (const PlanError& error) {
+        throw PlanError(concat("group '", group.name, "': ", error.what()));
+    }
 }
 
 /// The plan of a group that differs in names only.
@@ -235,13 +256,8 @@ ModelPlan make_plan(const ModelSpec& model, std::int64_t num_devices, const Poli
             result.groups.push_back(detail::renamed(result.groups[found->second], group));
             continue;
         }
-        try {
-            result.groups.push_back(detail::plan_group(group, num_devices, policy, options));
-        } catch (const SpecError& error) {
-            throw SpecError(concat("group '", group.name, "': ", error.what()));
-        } catch (const PlanError& error) {
-            throw PlanError(concat("group '", group.name, "': ", error.what()));
-        }
+        result.groups.push_back(detail::naming_group(
+            group, [&] { return detail::plan_group(group, num_devices, policy, options); }));
         planned.emplace(key, g);
     }
     return result;

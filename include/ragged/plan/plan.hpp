@@ -212,6 +212,20 @@ constexpr RaggedShard ragged_shard(const BasicPlan<SegmentType>& plan, const Pla
     return RaggedShard::from_offsets(tensor.cuts, offsets);
 }
 
+namespace detail {
+
+/// The element type of the group's tensors; the largest where they differ.
+template <class SegmentType>
+constexpr DType largest_dtype(const BasicPlan<SegmentType>& plan) {
+    DType largest = plan.tensors.empty() ? DType::bf16 : plan.tensors.front().spec.dtype;
+    for (const PlacedTensor& tensor : plan.tensors)
+        if (size_bytes(tensor.spec.dtype) > size_bytes(largest))
+            largest = tensor.spec.dtype;
+    return largest;
+}
+
+} // namespace detail
+
 /// 64 bits over everything that decides where an element lies. Equal plans have equal fingerprints on every
 /// machine; ranks compare it before their first collective.
 template <class SegmentType>

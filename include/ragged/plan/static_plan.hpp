@@ -44,8 +44,8 @@ struct StaticPlan {
     std::size_t num_segments;
     std::array<Segment, num_runs + 1> segment_storage; // the first num_segments are used
     std::array<Arrangement::Start, num_runs> starts;
-    std::array<std::int64_t, num_runs> align_bytes;
     Violations violations;
+    PlanOptions options;
 
     constexpr std::span<const Segment> segments() const { return {segment_storage.data(), num_segments}; }
     constexpr std::int64_t elements() const {
@@ -82,28 +82,8 @@ struct StaticPlan {
 
     /// The same plan for the run-time interfaces, with the group's name.
     Plan plan(std::string name) const {
-        Plan result{std::move(name),
-                    std::string(policy),
-                    num_devices,
-                    alignment_bytes,
-                    alignment_elems,
-                    {segments().begin(), segments().end()},
-                    {},
-                    violations};
-        for (const Tensor& tensor : Layer.tensors) {
-            const bool stacked = tensor.sliced && tensor.shape[0] > 0;
-            const Tensor spec = stacked ? slice_of(tensor) : tensor;
-            for (std::int64_t i = 0; i < ragged::num_runs(tensor); ++i) {
-                const std::size_t at = result.tensors.size();
-                result.tensors.push_back({{std::string(spec.name), spec.shape, spec.block, spec.dtype,
-                                           align_bytes[at], spec.sliced},
-                                          cuts_of(spec),
-                                          starts[at].segment,
-                                          starts[at].offset,
-                                          stacked ? i : -1});
-            }
-        }
-        return result;
+        return detail::assembled(std::move(name), policy, num_devices,
+                                 detail::prepare(Layer.tensors, options), segments(), starts, violations);
     }
 
   private:
@@ -151,12 +131,10 @@ consteval auto plan(std::int64_t num_devices, const Policy& policy = {}, const P
                              arranged.segments.size(),
                              {},
                              {},
-                             {},
-                             arranged.violations};
+                             arranged.violations,
+                             options};
     std::copy(arranged.segments.begin(), arranged.segments.end(), result.segment_storage.begin());
     std::copy(arranged.starts.begin(), arranged.starts.end(), result.starts.begin());
-    for (std::size_t i = 0; i < prepared.tensors.size(); ++i)
-        result.align_bytes[i] = prepared.tensors[i].spec.align_bytes;
     return result;
 }
 

@@ -92,15 +92,15 @@ inline UnequalPlan plan_unequal(const GroupSpec& group, const PlanOptions& optio
         {}};
     std::vector<Item> items = make_items(prepared.input(num_devices));
     std::vector<std::int64_t> starts;
-    std::int64_t end = 0, sum = 0, bytes = 1;
+    std::int64_t end = 0, sum = 0;
     for (Item& item : items) {
         const PlanTensor& tensor = prepared.tensors[static_cast<std::size_t>(item.tensor)];
         item = {item.cuts, alignment, item.tensor}; // region starts are aligned, and a head ends on one
-        bytes = std::max(bytes, size_bytes(tensor.spec.dtype));
         starts.push_back(end);
         plan.tensors.push_back(placed(tensor, {0, end}));
         end = checked_add(end, item.aligned_elems(), "aligned tensors");
     }
+    const std::int64_t bytes = size_bytes(largest_dtype(plan));
     for (const std::int64_t load : loads)
         sum = checked_add(sum, load, "bytes of a model");
     const std::int64_t all =
@@ -141,13 +141,8 @@ inline UnequalModelPlan make_unequal_plan(const ModelSpec& model, std::int64_t n
     std::vector<std::int64_t> loads(static_cast<std::size_t>(num_devices), 0);
     for (const GroupSpec& group : model.groups) {
         check_names(group);
-        try {
-            result.groups.push_back(detail::plan_unequal(group, options, loads));
-        } catch (const SpecError& error) {
-            throw SpecError(concat("group '", group.name, "': ", error.what()));
-        } catch (const PlanError& error) {
-            throw PlanError(concat("group '", group.name, "': ", error.what()));
-        }
+        result.groups.push_back(
+            detail::naming_group(group, [&] { return detail::plan_unequal(group, options, loads); }));
     }
     return result;
 }
@@ -173,9 +168,7 @@ struct Comparison {
 /// @throws PlanError  a price that does not fit 64 bits
 constexpr Comparison compare(const Plan& equal, const UnequalPlan& unequal,
                              const CollectivePrice& price = {}) {
-    std::int64_t bytes = 1;
-    for (const PlacedTensor& tensor : equal.tensors)
-        bytes = std::max(bytes, size_bytes(tensor.spec.dtype));
+    const std::int64_t bytes = size_bytes(detail::largest_dtype(equal));
     const auto further = [&](std::int64_t collectives) {
         return checked_mul(price.bytes(), std::max<std::int64_t>(collectives, 1) - 1, "price of a plan");
     };
