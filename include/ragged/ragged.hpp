@@ -51,6 +51,7 @@
 // buffer: one rank's memory over a plan
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/buffer/memory_resource.hpp>
+#include <ragged/buffer/memory_space.hpp>
 
 // view: tensors and pieces of tensors inside a buffer, without a copy
 #include <ragged/view/shard_view.hpp>

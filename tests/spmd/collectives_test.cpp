@@ -291,24 +291,19 @@ struct Grouping {
     struct Counts {
         int groups = 0, open = 0, inside = 0, outside = 0;
     };
-    struct Guard {
-        Counts* counts;
-        explicit Guard(Counts* c)
-            : counts(c) {
-            ++counts->groups, ++counts->open;
-        }
-        Guard(const Guard&) = delete;
-        Guard& operator=(const Guard&) = delete;
-        ~Guard() { --counts->open; }
-    };
-
     LocalCommunicator inner;
     Counts* counts;
 
     int rank() const { return inner.rank(); }
     int size() const { return inner.size(); }
     Grouping split(int color, int key) { return {inner.split(color, key), counts}; }
-    Guard group() { return Guard(counts); }
+    static ragged::MemorySpace space() { return {}; }
+    template <class Body>
+    void group(const Body& body) {
+        ++counts->groups, ++counts->open;
+        body();
+        --counts->open;
+    }
     template <class T>
     Completion all_gather(T* base, std::int64_t count) {
         ++(counts->open > 0 ? counts->inside : counts->outside);

@@ -15,6 +15,7 @@ struct GatherOnly {
     };
     int rank() const { return 0; }
     int size() const { return 1; }
+    static ragged::MemorySpace space() { return {}; }
     template <class T>
     Completion all_gather(T*, std::int64_t) {
         return {};
@@ -37,13 +38,24 @@ struct NoRank {
         void wait() {}
     };
     int size() const { return 1; }
+    static ragged::MemorySpace space() { return {}; }
 };
 static_assert(!ragged::communicator<NoRank>);
+
+struct NoSpace {
+    struct Completion {
+        void wait() {}
+    };
+    int rank() const { return 0; }
+    int size() const { return 1; }
+};
+static_assert(!ragged::communicator<NoSpace>);
 
 struct NoWait {
     struct Completion {};
     int rank() const { return 0; }
     int size() const { return 1; }
+    static ragged::MemorySpace space() { return {}; }
 };
 static_assert(!ragged::communicator<NoWait>);
 

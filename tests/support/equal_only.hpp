@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <ragged/buffer/memory_space.hpp>
+
 namespace support {
 
 // A communicator without collectives of different counts.
@@ -13,6 +15,7 @@ struct EqualOnly {
     };
     int rank() const { return 0; }
     int size() const { return 1; }
+    static ragged::MemorySpace space() { return {}; }
     EqualOnly split(int, int) { return {}; }
     template <class T>
     Completion all_gather(T*, std::int64_t) {

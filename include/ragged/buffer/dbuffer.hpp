@@ -66,8 +66,18 @@ class DBuffer {
         : plan_(check(plan, place.topology))
         , shard_rank_(place.template coordinate<"shard">())
         , memory_(resource, storage_bytes(plan, shard_rank_)) {}
+    /// Lay the buffer over memory that exists, without a copy. Local. Its values become the buffer's; its
+    /// padding must be zero (ragged::zero the buffer before filling it, where it may not be).
+    /// @throws BufferError  as above; or the memory is too small, or misaligned for the plan
+    DBuffer(const PlanType& plan, const Place<Topology>& place,
+            Memory memory) requires(state::can_start<State>)
+        : plan_(check(plan, place.topology))
+        , shard_rank_(place.template coordinate<"shard">())
+        , memory_(check(plan, std::move(memory), storage_bytes(plan, shard_rank_))) {}
+    // A temporary plan would not outlive the buffer.
     template <memory_resource R>
-    DBuffer(const PlanType&&, const Place<Topology>&, R&) = delete; // the plan would not outlive the buffer
+    DBuffer(const PlanType&&, const Place<Topology>&, R&) = delete;
+    DBuffer(const PlanType&&, const Place<Topology>&, Memory) = delete;
 
     DBuffer(DBuffer&& other) noexcept
         : plan_(std::exchange(other.plan_, nullptr))
@@ -120,6 +130,7 @@ class DBuffer {
     }
 
     std::size_t bytes() const noexcept { return memory_.bytes(); }
+    MemorySpace space() const noexcept { return memory_.space(); }
 
     /// Whether ranks have already agreed on the plan of this buffer.
     bool agreed() const noexcept { return agreed_; }
@@ -170,6 +181,19 @@ class DBuffer {
                                      plan.alignment_bytes, " bytes; declare ", name(dtype_of<T>),
                                      " in PlanOptions::planes"));
         return &plan;
+    }
+
+    static Memory check(const PlanType& plan, Memory memory, std::size_t needed) {
+        if (memory.bytes() < needed)
+            throw BufferError(concat("group '", plan.name, "': the adopted memory has ", memory.bytes(),
+                                     " bytes, the buffer needs ", needed));
+        const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+        const auto alignment = static_cast<std::uintptr_t>(plan.alignment_bytes);
+        if (needed > 0 && address % alignment != 0)
+            throw BufferError(concat("group '", plan.name, "': the adopted memory lies ", address % alignment,
+                                     " bytes behind a multiple of ", alignment,
+                                     ", the alignment of the plan"));
+        return memory;
     }
 
     static std::size_t storage_bytes(const PlanType& plan, std::int64_t rank) {

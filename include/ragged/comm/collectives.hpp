@@ -50,6 +50,21 @@ class [[nodiscard]] InFlight {
         return std::move(buffer_);
     }
 
+    /// Order `stream` behind the collective: what is enqueued on it from now on sees the buffer's new state.
+    /// Does not block the host; a failure shows at the next call that does.
+    template <class Stream>
+    Buffer wait(const Stream& stream) requires requires(Completion& operation) {
+        operation.wait(stream);
+    }
+    {
+        if (waited_)
+            throw BufferError("the handle was waited for before: its buffer is gone");
+        for (Completion& operation : operations_)
+            operation.wait(stream);
+        waited_ = true;
+        return std::move(buffer_);
+    }
+
   private:
     void finish() {
         waited_ = true;
@@ -71,6 +86,15 @@ class [[nodiscard]] InFlight {
 
 namespace detail {
 
+/// [size * bytes] of host memory in place. Blocking.
+template <class Communicator>
+void gather_bytes(Communicator& world, std::uint8_t* base, std::int64_t bytes) {
+    if constexpr (has_all_gather_host<Communicator>)
+        world.all_gather_host(base, bytes);
+    else
+        world.all_gather(base, bytes).wait();
+}
+
 /// Gather one 64-bit word per rank. Blocking.
 template <class Communicator>
 std::vector<std::uint64_t> gather_words(Communicator& world, std::uint64_t own) {
@@ -78,7 +102,7 @@ std::vector<std::uint64_t> gather_words(Communicator& world, std::uint64_t own) 
     std::vector<std::uint8_t> bytes(size * 8);
     for (std::size_t byte = 0; byte < 8; ++byte)
         bytes[rank * 8 + byte] = static_cast<std::uint8_t>(own >> (8 * byte));
-    world.all_gather(bytes.data(), 8).wait();
+    gather_bytes(world, bytes.data(), 8);
     std::vector<std::uint64_t> words(size, 0);
     for (std::size_t i = 0; i < bytes.size(); ++i)
         words[i / 8] |= std::uint64_t{bytes[i]} << (8 * (i % 8));
@@ -93,7 +117,7 @@ std::vector<std::string> gather_text(Communicator& world, const std::string& own
     const std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
     std::vector<std::uint8_t> bytes(size * longest);
     std::copy(own.begin(), own.end(), bytes.begin() + static_cast<std::ptrdiff_t>(rank * longest));
-    world.all_gather(bytes.data(), static_cast<std::int64_t>(longest)).wait();
+    gather_bytes(world, bytes.data(), static_cast<std::int64_t>(longest));
     std::vector<std::string> texts;
     for (std::size_t peer = 0; peer < size; ++peer) {
         const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(peer * longest);
@@ -116,7 +140,7 @@ inline std::string joined(const std::vector<std::string>& lines) {
 /// @throws CommError  on every rank, with the first difference to rank 0 and the first rank that has it
 template <class SegmentType, class Topology, class Communicator>
 void agree(const BasicPlan<SegmentType>& plan, Mesh<Topology, Communicator>& mesh) {
-    static_assert(has_all_gather<Communicator, std::uint8_t>,
+    static_assert(has_all_gather<Communicator, std::uint8_t> || has_all_gather_host<Communicator>,
                   "ragged: comparing plans needs a communicator with all_gather");
     Communicator& world = mesh.world();
     const auto size = static_cast<std::size_t>(world.size());
@@ -154,6 +178,7 @@ void agree_once(Buffer& buffer, Mesh<Topology, Communicator>& mesh) {
                                  " of ", buffer.plan().num_devices, ", the mesh puts this rank at ",
                                  place.template coordinate<"shard">(), " of ",
                                  place.topology.template size<"shard">(), " along 'shard'"));
+    require_space(buffer, mesh.world().space(), "the communicator");
     if (buffer.agreed())
         return;
     agree(buffer.plan(), mesh);
@@ -168,12 +193,10 @@ void start_each(Communicator& communicator, std::int64_t num_segments,
         for (std::int64_t segment = 0; segment < num_segments; ++segment)
             operations.push_back(start(segment));
     };
-    if constexpr (has_grouping<Communicator>) {
-        const auto open = communicator.group();
+    if constexpr (has_grouping<Communicator>)
+        communicator.group(all);
+    else
         all();
-    } else {
-        all();
-    }
 }
 
 /// Elements of each rank's region of a segment, [num_devices].

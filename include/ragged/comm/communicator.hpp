@@ -5,16 +5,19 @@
 // algorithm asks for the capabilities it uses, so a communicator that lacks one fails to compile only there.
 //
 // Collectives are called by every rank in the same order with equal counts and element types; counts are
-// elements, 64-bit and may be 0. They start in call order and finish when the completion was waited for;
-// until then the memory they were given belongs to them, but spans of counts and messages are copied by the
-// call. Where a result is "in place", the NCCL rule holds: rank r's part lies at base + r * count. In the v
-// forms rank r's part has counts[r] elements and follows those of the ranks before it; counts are [size].
+// elements, 64-bit and may be 0. The operations of one rank on a world and on what was split from it run one
+// after the other in call order, as in a stream, so one may read what the one before it wrote. They are done
+// when the completion was waited for; until then the memory they were given belongs to them, but spans of
+// counts and messages are copied by the call. Where a result is "in place", the NCCL rule holds: rank r's
+// part lies at base + r * count. In the v forms rank r's part has counts[r] elements and follows those of the
+// ranks before it; counts are [size].
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <span>
 
+#include <ragged/buffer/memory_space.hpp>
 #include <ragged/spec/dtype.hpp>
 
 namespace ragged {
@@ -30,13 +33,29 @@ struct Message {
 /// | expression                    | meaning                                                            |
 /// | ----------------------------- | ------------------------------------------------------------------ |
 /// | c.rank(), c.size() -> int     | local                                                              |
+/// | c.space() -> MemorySpace      | of the memory that its collectives take                            |
 /// | C::Completion, x.wait()       | wait() returns when the operation is done; throws CommError        |
 template <class C>
 concept communicator = std::movable<typename C::Completion> &&
     requires(const C& c, typename C::Completion& x) {
     { c.rank() } -> std::same_as<int>;
     { c.size() } -> std::same_as<int>;
+    { c.space() } -> std::same_as<MemorySpace>;
     x.wait();
+};
+
+/// x.wait(stream): what is enqueued on `stream` from now on runs after the operation. Does not block the
+/// host.
+template <class C, class Stream>
+concept has_stream_wait = communicator<C> && requires(typename C::Completion& x, const Stream& stream) {
+    x.wait(stream);
+};
+
+/// c.all_gather_host(base, bytes): [size * bytes] of host memory in place. Blocking. For communicators whose
+/// collectives take device memory: ranks compare plans with it.
+template <class C>
+concept has_all_gather_host = communicator<C> && requires(C& c, std::uint8_t* base, std::int64_t bytes) {
+    c.all_gather_host(base, bytes);
 };
 
 /// c.all_gather(base, count): [size * count] in place; rank r contributes its slot.
@@ -100,11 +119,11 @@ concept has_barrier = communicator<C> && requires(C& c) {
     { c.barrier() } -> std::same_as<typename C::Completion>;
 };
 
-/// c.group() -> a guard: collectives called on c while it lives may start together, as one launch, when it
-/// ends. They finish as ever, when their completions were waited for, and none is waited for before that.
+/// c.group(body): calls body(); the collectives it calls on c may start together, as one launch, when it
+/// returns. They are done as ever, when their completions were waited for, and none is waited for inside.
 template <class C>
-concept has_grouping = communicator<C> && requires(C& c) {
-    c.group();
+concept has_grouping = communicator<C> && requires(C& c, void (*body)()) {
+    c.group(body);
 };
 
 /// c.split(color, key) -> C: ranks of equal color >= 0 form a communicator, ordered by key, then by rank.

@@ -111,6 +111,7 @@ class LocalCommunicator {
 
     int rank() const { return member_.rank(); }
     int size() const { return member_.size(); }
+    static constexpr MemorySpace space() { return host_space; }
 
     /// Bytes this rank has read from other ranks' memory on this communicator.
     std::int64_t received_bytes() const { return member_.received_bytes(); }

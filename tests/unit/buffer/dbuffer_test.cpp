@@ -110,11 +110,13 @@ TEST_CASE("a rank outside the topology is no place") {
 TEST_CASE("a resource that runs out leaves nothing behind") {
     struct Limited {
         std::size_t left;
-        void* allocate_zeroed(std::size_t bytes) {
+        static ragged::MemorySpace space() { return {}; }
+        void zero(void* pointer, std::size_t bytes) { ragged::HostResource{}.zero(pointer, bytes); }
+        void* allocate(std::size_t bytes) {
             if (bytes > left)
                 throw ragged::BufferError(ragged::concat("limit: ", bytes, " bytes asked, ", left, " left"));
             left -= bytes;
-            return ragged::HostResource{}.allocate_zeroed(bytes);
+            return ragged::HostResource{}.allocate(bytes);
         }
         void deallocate(void* pointer, std::size_t bytes) noexcept {
             left += bytes;
@@ -128,4 +130,43 @@ TEST_CASE("a resource that runs out leaves nothing behind") {
               "limit: 2048 bytes asked, 976 left");
     }
     CHECK(memory.left == 2000);
+}
+
+TEST_CASE("a buffer lies over memory that exists, without a copy") {
+    const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {512}}}}, 2);
+    alignas(128) static float array[512 + 32];
+    array[300] = 7.0f;
+    {
+        const Buffer<state::Partial> buffer(plan, Place(Line(2), 0),
+                                            ragged::Memory::adopt(array, sizeof(float) * 512, {}));
+        CHECK(buffer.values(0).data() == array);
+        CHECK(buffer.values(0)[300] == 7.0f);
+    }
+    CHECK(array[300] == 7.0f);
+    const auto adopt = [&](float* data, std::size_t bytes) {
+        return message_of(
+            [&] { Buffer<state::Partial>(plan, Place(Line(2), 0), ragged::Memory::adopt(data, bytes, {})); });
+    };
+    CHECK(adopt(array, 2044) == "group 'g': the adopted memory has 2044 bytes, the buffer needs 2048");
+    CHECK(adopt(array + 1, 2048) ==
+          "group 'g': the adopted memory lies 4 bytes behind a multiple of 128, the alignment of the plan");
+}
+
+TEST_CASE("an owner of adopted memory hears once that it is no longer used, even when it does not fit") {
+    const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {512}}}}, 2);
+    alignas(128) static float array[512];
+    int freed = 0;
+    const auto memory = [&](std::size_t bytes) {
+        return ragged::Memory::adopt(array, bytes, {}, &freed, [](void* owner, void*, std::size_t) noexcept {
+            ++*static_cast<int*>(owner);
+        });
+    };
+    CHECK_THROWS_AS(Buffer<state::Partial>(plan, Place(Line(2), 0), memory(2044)), ragged::BufferError);
+    CHECK(freed == 1);
+    {
+        Buffer<state::Partial> buffer(plan, Place(Line(2), 0), memory(2048));
+        const Buffer<state::Partial> moved = std::move(buffer);
+        CHECK(freed == 1);
+    }
+    CHECK(freed == 2);
 }

@@ -11,27 +11,48 @@
 
 namespace {
 
-struct NoFree { // anti-model: memory could not be given back
-    void* allocate_zeroed(std::size_t);
+struct Complete {
+    static ragged::MemorySpace space() { return {}; }
+    void* allocate(std::size_t bytes) { return ragged::HostResource{}.allocate(bytes); }
+    void zero(void* pointer, std::size_t bytes) { ragged::HostResource{}.zero(pointer, bytes); }
+    void deallocate(void* pointer, std::size_t bytes) noexcept {
+        ragged::HostResource{}.deallocate(pointer, bytes);
+    }
 };
-struct Throwing { // anti-model: giving back may throw
-    void* allocate_zeroed(std::size_t);
+struct NoFree { // anti-model: memory could not be given back
+    static ragged::MemorySpace space() { return {}; }
+    void* allocate(std::size_t);
+    void zero(void*, std::size_t);
+};
+struct Throwing : NoFree { // anti-model: giving back may throw
     void deallocate(void*, std::size_t);
 };
+struct NoZero { // anti-model: padding would hold anything
+    static ragged::MemorySpace space() { return {}; }
+    void* allocate(std::size_t);
+    void deallocate(void*, std::size_t) noexcept;
+};
+struct NoSpace { // anti-model: nobody would know who may touch it
+    void* allocate(std::size_t);
+    void zero(void*, std::size_t);
+    void deallocate(void*, std::size_t) noexcept;
+};
+static_assert(ragged::memory_resource<Complete>);
+static_assert(!ragged::memory_resource<NoZero> && !ragged::memory_resource<NoSpace>);
 static_assert(!ragged::memory_resource<NoFree>);
 static_assert(!ragged::memory_resource<Throwing>);
 static_assert(ragged::memory_resource<ragged::CountingResource<ragged::CountingResource<>>>);
 
 } // namespace
 
-TEST_CASE("host memory is zero and aligned") {
+TEST_CASE("host memory is aligned, and zero once it is owned") {
     ragged::HostResource host;
     for (std::size_t bytes : {1u, 7u, 4096u, 100000u}) {
-        auto* p = static_cast<unsigned char*>(host.allocate_zeroed(bytes));
+        const ragged::Memory memory(host, bytes);
+        auto* p = static_cast<const unsigned char*>(memory.data());
         CHECK(reinterpret_cast<std::uintptr_t>(p) % ragged::buffer_alignment == 0);
         for (std::size_t i = 0; i < bytes; ++i)
             REQUIRE(p[i] == 0);
-        host.deallocate(p, bytes);
     }
 }
 
@@ -39,7 +60,7 @@ TEST_CASE("host memory is zero and aligned") {
 TEST_CASE("out of memory names the bytes") {
     ragged::HostResource host;
     const std::size_t bytes = std::numeric_limits<std::size_t>::max() / 4;
-    CHECK(support::message_of([&] { static_cast<void>(host.allocate_zeroed(bytes)); }) ==
+    CHECK(support::message_of([&] { static_cast<void>(host.allocate(bytes)); }) ==
           "out of host memory: " + std::to_string(bytes) + " bytes");
 }
 #endif
@@ -67,4 +88,14 @@ TEST_CASE("no memory is asked for when there is nothing to hold") {
     const ragged::Memory none(counting, 0);
     CHECK(none.data() == nullptr);
     CHECK(counting.allocations() == 0);
+}
+
+TEST_CASE("memory that cannot be zeroed is given back") {
+    struct Failing : Complete {
+        void zero(void*, std::size_t) { throw ragged::BufferError("no zeros"); }
+    };
+    ragged::CountingResource<Failing> counting;
+    CHECK(support::message_of([&] { ragged::Memory(counting, 64); }) == "no zeros");
+    CHECK(counting.allocations() == 1);
+    CHECK(counting.live_bytes() == 0);
 }
