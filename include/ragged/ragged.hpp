@@ -65,6 +65,8 @@
 #include <ragged/comm/local_group.hpp>
 #include <ragged/comm/local_member.hpp>
 #include <ragged/comm/mesh.hpp>
+#include <ragged/comm/shared_call.hpp>
+#include <ragged/comm/shared_member.hpp>
 
 // group: operations over all tensors of a buffer at once
 #include <ragged/group/by_piece.hpp>

@@ -5,19 +5,18 @@
 // learn that one of them failed or never came. Nothing here moves data.
 #pragma once
 
-#include <algorithm> // std::min
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <numeric> // std::accumulate
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <ragged/comm/shared_call.hpp>
 #include <ragged/core/error.hpp>
 #include <ragged/spec/dtype.hpp>
 
@@ -39,25 +38,19 @@ namespace detail {
 class LocalGroup {
   public:
     /// What one rank brings to a collective. Pointers stay valid until every rank has left.
-    struct Call {
-        std::string_view operation;
-        DType dtype = DType::u8;
-        std::int64_t count = 0;
-        // v forms: one per rank, instead of `count` for all. A copy: ranks that disagree part without
-        // meeting.
-        std::vector<std::int64_t> counts{};
-        int root = 0; // broadcast: the root; split: unused
-        const void* send = nullptr;
-        void* data = nullptr;
+    struct Call : SharedCall {
+        Call() = default;
+        Call(SharedCall shared, const std::vector<std::int64_t>* sends = nullptr,
+             const std::vector<std::int64_t>* receives = nullptr, int split_color = 0, int split_key = 0)
+            : SharedCall(std::move(shared))
+            , send_counts(sends)
+            , receive_counts(receives)
+            , color(split_color)
+            , key(split_key) {}
+
         const std::vector<std::int64_t>* send_counts = nullptr;
         const std::vector<std::int64_t>* receive_counts = nullptr;
         int color = 0, key = 0; // split
-
-        /// Where the part of `rank` begins.
-        std::int64_t start(int rank) const {
-            return counts.empty() ? rank * count
-                                  : std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
-        }
     };
 
     /// A message on its way. Lives on the sender's stack until the receiver took it.
@@ -82,10 +75,12 @@ class LocalGroup {
 
     /// Every rank's call; stable between enter and leave.
     const Call& call(int rank) const { return calls_[static_cast<std::size_t>(rank)]; }
+    const void* data(int rank) const { return call(rank).data; }
 
     /// Bring a call and wait until every rank brought one and all agree.
+    /// @return that every rank's memory can be read: this is one process
     /// @throws CommError  an injected fault; a rank failed, did not come in time, or brought another call
-    void enter(int rank, const Call& own) {
+    bool enter(int rank, const Call& own) {
         inject(rank, own.operation);
         {
             std::unique_lock lock(mutex_);
@@ -94,7 +89,12 @@ class LocalGroup {
             calls_[static_cast<std::size_t>(rank)] = own;
             meet(lock, rank, own.operation, true); // same lock: a rank that gave up is never met
         }
-        check_agreement(own);
+        if (const auto found =
+                disagreement(size(), [&](int each) -> const SharedCall& { return call(each); })) {
+            fail(found->rank, own.operation, found->what);
+            throw_failure(own.operation);
+        }
+        return true;
     }
 
     /// Wait until every rank is done. All of them are inside the collective, so this needs no time-out, and a
@@ -203,33 +203,6 @@ class LocalGroup {
                                " did not enter", late()));
         }
         throw_locked(operation);
-    }
-
-    /// Every rank compares the same calls and comes to the same verdict.
-    void check_agreement(const Call& own) {
-        const Call& first = calls_[0];
-        const auto describe = [](const Call& call) {
-            std::string counts = call.counts.empty() ? concat(call.count, ' ') : "";
-            for (const std::int64_t count : call.counts)
-                counts += concat(count, ' ');
-            return concat(call.operation, " of ", counts, name(call.dtype), ", root ", call.root);
-        };
-        std::int64_t least = first.count;
-        for (const std::int64_t count : first.counts)
-            least = std::min(least, count);
-        if (least < 0) {
-            fail(0, own.operation, concat("count ", least, " is negative"));
-            throw_failure(own.operation);
-        }
-        for (int rank = 1; rank < size(); ++rank) {
-            const Call& other = call(rank);
-            if (other.operation != first.operation || other.dtype != first.dtype ||
-                other.count != first.count || other.counts != first.counts || other.root != first.root) {
-                fail(rank, own.operation,
-                     concat("rank ", rank, " called ", describe(other), ", rank 0 called ", describe(first)));
-                throw_failure(own.operation);
-            }
-        }
     }
 
     void fail_locked(int rank, std::string_view operation, std::string what) {

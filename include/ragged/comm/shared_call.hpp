@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one rank brings to a collective, for the others to compare with theirs and to read from.
+#pragma once
+
+#include <algorithm> // std::min
+#include <cstdint>
+#include <numeric> // std::accumulate
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ragged/core/error.hpp>
+#include <ragged/spec/dtype.hpp>
+
+namespace ragged::detail {
+
+struct SharedCall {
+    std::string_view operation;
+    DType dtype = DType::u8;
+    std::int64_t count = 0;
+    // v forms: one per rank, instead of `count` for all. A copy: ranks that disagree part without meeting.
+    std::vector<std::int64_t> counts{};
+    int root = 0; // of a broadcast
+    const void* data = nullptr;
+
+    /// Where the part of `rank` begins.
+    std::int64_t start(int rank) const {
+        return counts.empty() ? rank * count
+                              : std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
+    }
+
+    std::string describe() const {
+        std::string text = counts.empty() ? concat(count, ' ') : "";
+        for (const std::int64_t each : counts)
+            text += concat(each, ' ');
+        return concat(operation, " of ", text, name(dtype), ", root ", root);
+    }
+};
+
+/// Why the calls cannot be one collective, and the rank to blame.
+struct Disagreement {
+    int rank;
+    std::string what;
+};
+
+/// Every rank compares the same calls and comes to the same verdict.
+/// @param call  call(rank) -> what that rank brought
+template <class CallOf>
+std::optional<Disagreement> disagreement(int size, const CallOf& call) {
+    const SharedCall& first = call(0);
+    std::int64_t least = first.count;
+    for (const std::int64_t count : first.counts)
+        least = std::min(least, count);
+    if (least < 0)
+        return Disagreement{0, concat("count ", least, " is negative")};
+    for (int rank = 1; rank < size; ++rank) {
+        const SharedCall& other = call(rank);
+        if (other.operation != first.operation || other.dtype != first.dtype || other.count != first.count ||
+            other.counts != first.counts || other.root != first.root)
+            return Disagreement{rank, concat("rank ", rank, " called ", other.describe(), ", rank 0 called ",
+                                             first.describe())};
+    }
+    return {};
+}
+
+} // namespace ragged::detail
