@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every communicator must do, as functions that run on one rank and throw when a law is broken.
+// What every communicator must do, as functions that run on one rank and throw when a law is broken. Their
+// memory comes from `arrays`: arrays.of(values).data() is what the communicator is given, .values() what it
+// left.
 #pragma once
 
-#include <algorithm> // std::ranges::count
+#include <algorithm> // std::ranges
 #include <cstdint>
 #include <cstring>
 #include <numeric> // std::accumulate
@@ -37,34 +39,61 @@ bool same_bits(const T* a, const T* b, std::int64_t count) {
     return count == 0 || std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(T)) == 0;
 }
 
-template <class T, class C>
-void all_gather(C& c) {
+/// Memory of the C++ runtime.
+struct HostArrays {
+    template <class T>
+    struct Array {
+        std::vector<T> held;
+        T* data() { return held.data(); }
+        const std::vector<T>& values() const { return held; }
+    };
+    template <class T>
+    Array<T> of(const std::vector<T>& values) const {
+        return {values};
+    }
+};
+
+/// Zeros and ones of `rank`.
+template <class T>
+std::vector<T> values_of(int rank, std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        values[static_cast<std::size_t>(i)] = value<T>(rank, i);
+    return values;
+}
+
+/// The sum over `size` ranks of their element i.
+template <class T>
+float sum_of(int size, std::int64_t i) {
+    float sum = 0;
+    for (int rank = 0; rank < size; ++rank)
+        sum += static_cast<float>(value<T>(rank, i));
+    return sum;
+}
+
+template <class T, class C, class Arrays>
+void all_gather(C& c, Arrays& arrays) {
     for (const std::int64_t count : counts) {
-        std::vector<T> x(static_cast<std::size_t>(count * c.size()), static_cast<T>(9.0f));
-        for (std::int64_t i = 0; i < count; ++i)
-            x[static_cast<std::size_t>(c.rank() * count + i)] = value<T>(c.rank(), i);
+        std::vector<T> own(static_cast<std::size_t>(count * c.size()), static_cast<T>(9.0f));
+        std::ranges::copy(values_of<T>(c.rank(), count), own.begin() + c.rank() * count);
+        auto x = arrays.of(own);
         c.all_gather(x.data(), count).wait();
+        const std::vector<T> found = x.values();
         for (int rank = 0; rank < c.size(); ++rank)
-            for (std::int64_t i = 0; i < count; ++i)
-                expect(equal(x[static_cast<std::size_t>(rank * count + i)],
-                             static_cast<float>(value<T>(rank, i))),
-                       "all_gather brings every slot");
+            expect(same_bits(found.data() + rank * count, values_of<T>(rank, count).data(), count),
+                   "all_gather brings every slot");
     }
 }
 
-template <class T, class C>
-void reduce_scatter(C& c) {
+template <class T, class C, class Arrays>
+void reduce_scatter(C& c, Arrays& arrays) {
     for (const std::int64_t count : counts) {
-        std::vector<T> x(static_cast<std::size_t>(count * c.size()));
-        for (std::size_t i = 0; i < x.size(); ++i)
-            x[i] = value<T>(c.rank(), static_cast<std::int64_t>(i));
+        auto x = arrays.of(values_of<T>(c.rank(), count * c.size()));
         c.reduce_scatter(x.data(), count).wait();
-        for (std::int64_t i = c.rank() * count; i < (c.rank() + 1) * count; ++i) {
-            float sum = 0;
-            for (int rank = 0; rank < c.size(); ++rank)
-                sum += static_cast<float>(value<T>(rank, i));
-            expect(equal(x[static_cast<std::size_t>(i)], sum), "reduce_scatter sums this rank's slot");
-        }
+        const std::vector<T> found = x.values();
+        for (std::int64_t i = c.rank() * count; i < (c.rank() + 1) * count; ++i)
+            expect(equal(found[static_cast<std::size_t>(i)], sum_of<T>(c.size(), i)),
+                   "reduce_scatter sums this rank's slot");
     }
 }
 
@@ -81,160 +110,148 @@ inline std::vector<std::vector<std::int64_t>> lists_of_counts(int size) {
     return lists;
 }
 
-template <class T, class C>
-void all_gather_v(C& c) {
+template <class T, class C, class Arrays>
+void all_gather_v(C& c, Arrays& arrays) {
     for (const auto& list : lists_of_counts(c.size())) {
-        std::vector<T> x, whole;
+        std::vector<T> own, whole;
         for (int rank = 0; rank < c.size(); ++rank)
             for (std::int64_t i = 0; i < list[static_cast<std::size_t>(rank)]; ++i) {
                 whole.push_back(value<T>(rank, i));
-                x.push_back(rank == c.rank() ? whole.back() : static_cast<T>(9.0f));
+                own.push_back(rank == c.rank() ? whole.back() : static_cast<T>(9.0f));
             }
-        std::vector<T> equal_form = x;
+        auto x = arrays.of(own), equal_form = arrays.of(own);
         auto operation = c.all_gather_v(x.data(), std::vector(list)); // gone before it runs
         operation.wait();
-        expect(same_bits(x.data(), whole.data(), std::ssize(x)), "all_gather_v brings every part");
+        expect(same_bits(x.values().data(), whole.data(), std::ssize(whole)),
+               "all_gather_v brings every part");
         if (std::ranges::count(list, list[0]) == c.size()) {
             c.all_gather(equal_form.data(), list[0]).wait();
-            expect(same_bits(x.data(), equal_form.data(), std::ssize(x)), "equal counts make an all_gather");
+            expect(same_bits(equal_form.values().data(), whole.data(), std::ssize(whole)),
+                   "equal counts make an all_gather");
         }
     }
 }
 
-template <class T, class C>
-void reduce_scatter_v(C& c) {
+template <class T, class C, class Arrays>
+void reduce_scatter_v(C& c, Arrays& arrays) {
     for (const auto& list : lists_of_counts(c.size())) {
         const auto own = list.begin() + c.rank();
         const std::int64_t first = std::accumulate(list.begin(), own, std::int64_t{0});
-        std::vector<T> x(static_cast<std::size_t>(std::accumulate(own, list.end(), first)));
-        for (std::size_t i = 0; i < x.size(); ++i)
-            x[i] = value<T>(c.rank(), static_cast<std::int64_t>(i));
-        std::vector<T> equal_form = x;
+        const std::int64_t all = std::accumulate(own, list.end(), first);
+        auto x = arrays.of(values_of<T>(c.rank(), all)), equal_form = arrays.of(values_of<T>(c.rank(), all));
         auto operation = c.reduce_scatter_v(x.data(), std::vector(list)); // gone before it runs
         operation.wait();
-        for (std::int64_t i = first; i < first + *own; ++i) {
-            float sum = 0;
-            for (int rank = 0; rank < c.size(); ++rank)
-                sum += static_cast<float>(value<T>(rank, i));
-            expect(equal(x[static_cast<std::size_t>(i)], sum), "reduce_scatter_v sums this rank's part");
-        }
+        const std::vector<T> found = x.values();
+        for (std::int64_t i = first; i < first + *own; ++i)
+            expect(equal(found[static_cast<std::size_t>(i)], sum_of<T>(c.size(), i)),
+                   "reduce_scatter_v sums this rank's part");
         if (std::ranges::count(list, list[0]) == c.size()) {
             c.reduce_scatter(equal_form.data(), list[0]).wait();
-            expect(same_bits(x.data() + first, equal_form.data() + first, *own),
+            expect(same_bits(found.data() + first, equal_form.values().data() + first, *own),
                    "equal counts make a reduce_scatter");
         }
     }
 }
 
-template <class T, class C>
-void all_reduce(C& c) {
+template <class T, class C, class Arrays>
+void all_reduce(C& c, Arrays& arrays) {
     for (const std::int64_t count : counts) {
-        std::vector<T> x(static_cast<std::size_t>(count));
-        for (std::size_t i = 0; i < x.size(); ++i)
-            x[i] = value<T>(c.rank(), static_cast<std::int64_t>(i));
+        auto x = arrays.of(values_of<T>(c.rank(), count));
         c.all_reduce(x.data(), count).wait();
-        for (std::int64_t i = 0; i < count; ++i) {
-            float sum = 0;
-            for (int rank = 0; rank < c.size(); ++rank)
-                sum += static_cast<float>(value<T>(rank, i));
-            expect(equal(x[static_cast<std::size_t>(i)], sum), "all_reduce sums every element");
-        }
+        const std::vector<T> found = x.values();
+        for (std::int64_t i = 0; i < count; ++i)
+            expect(equal(found[static_cast<std::size_t>(i)], sum_of<T>(c.size(), i)),
+                   "all_reduce sums every element");
     }
 }
 
-template <class T, class C>
-void broadcast(C& c) {
+template <class T, class C, class Arrays>
+void broadcast(C& c, Arrays& arrays) {
     for (const std::int64_t count : counts)
         for (int root = 0; root < c.size(); ++root) {
-            std::vector<T> x(static_cast<std::size_t>(count));
-            for (std::int64_t i = 0; i < count; ++i)
-                x[static_cast<std::size_t>(i)] = value<T>(c.rank(), i);
+            auto x = arrays.of(values_of<T>(c.rank(), count));
             c.broadcast(x.data(), count, root).wait();
-            for (std::int64_t i = 0; i < count; ++i)
-                expect(equal(x[static_cast<std::size_t>(i)], static_cast<float>(value<T>(root, i))),
-                       "broadcast brings the root's values");
+            expect(same_bits(x.values().data(), values_of<T>(root, count).data(), count),
+                   "broadcast brings the root's values");
         }
 }
 
 /// Every rank sends two messages of different length to every rank, itself included.
-template <class T, class C>
-void send_receive(C& c) {
+template <class T, class C, class Arrays>
+void send_receive(C& c, Arrays& arrays) {
     const auto length = [](int from, int to, int which) {
         return std::int64_t{(from * 5 + to * 3 + which * 7) % 11};
     };
-    std::vector<std::vector<T>> out, in;
+    using Array = decltype(arrays.of(std::vector<T>()));
+    std::vector<Array> out, in;
     std::vector<ragged::Message<const T>> sends;
     std::vector<ragged::Message<T>> receives;
     for (int peer = 0; peer < c.size(); ++peer)
         for (int which : {0, 1}) {
-            out.emplace_back();
-            for (std::int64_t i = 0; i < length(c.rank(), peer, which); ++i)
-                out.back().push_back(value<T>(c.rank() + which, i));
-            in.emplace_back(static_cast<std::size_t>(length(peer, c.rank(), which)));
+            out.push_back(arrays.of(values_of<T>(c.rank() + which, length(c.rank(), peer, which))));
+            sends.push_back({out.back().data(), length(c.rank(), peer, which), peer});
+            in.push_back(arrays.of(std::vector<T>(static_cast<std::size_t>(length(peer, c.rank(), which)))));
+            receives.push_back({in.back().data(), length(peer, c.rank(), which), peer});
         }
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        sends.push_back({out[i].data(), static_cast<std::int64_t>(out[i].size()), static_cast<int>(i / 2)});
-        receives.push_back({in[i].data(), static_cast<std::int64_t>(in[i].size()), static_cast<int>(i / 2)});
-    }
     c.send_receive(std::span<const ragged::Message<const T>>(sends),
                    std::span<const ragged::Message<T>>(receives))
         .wait();
-    for (std::size_t i = 0; i < in.size(); ++i)
-        for (std::size_t j = 0; j < in[i].size(); ++j)
-            expect(equal(in[i][j], static_cast<float>(value<T>(static_cast<int>(i / 2 + i % 2),
-                                                               static_cast<std::int64_t>(j)))),
-                   "messages between two ranks match in order");
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        const auto rank = static_cast<int>(i / 2 + i % 2);
+        expect(
+            same_bits(in[i].values().data(), values_of<T>(rank, receives[i].count).data(), receives[i].count),
+            "messages between two ranks match in order");
+    }
 }
 
-template <class T, class C>
-void all_to_all_v(C& c) {
+template <class T, class C, class Arrays>
+void all_to_all_v(C& c, Arrays& arrays) {
     const auto length = [](int from, int to) { return std::int64_t{(from * 5 + to * 3) % 7}; };
     std::vector<std::int64_t> send_counts, receive_counts;
-    std::vector<T> out;
-    std::int64_t total = 0;
+    std::vector<T> sent, wanted;
     for (int peer = 0; peer < c.size(); ++peer) {
         send_counts.push_back(length(c.rank(), peer));
         receive_counts.push_back(length(peer, c.rank()));
-        total += receive_counts.back();
-        for (std::int64_t i = 0; i < send_counts.back(); ++i)
-            out.push_back(value<T>(c.rank() + peer, i));
+        for (const T x : values_of<T>(c.rank() + peer, send_counts.back()))
+            sent.push_back(x);
+        for (const T x : values_of<T>(c.rank() + peer, receive_counts.back()))
+            wanted.push_back(x);
     }
-    std::vector<T> in(static_cast<std::size_t>(total));
-    c.all_to_all_v(out.data(), std::span<const std::int64_t>(send_counts), in.data(),
+    auto out = arrays.of(sent), in = arrays.of(std::vector<T>(wanted.size()));
+    c.all_to_all_v(static_cast<const T*>(out.data()), std::span<const std::int64_t>(send_counts), in.data(),
                    std::span<const std::int64_t>(receive_counts))
         .wait();
-    std::size_t at = 0;
-    for (int peer = 0; peer < c.size(); ++peer)
-        for (std::int64_t i = 0; i < length(peer, c.rank()); ++i)
-            expect(equal(in[at++], static_cast<float>(value<T>(peer + c.rank(), i))),
-                   "all_to_all_v packs parts in rank order");
+    expect(same_bits(in.values().data(), wanted.data(), std::ssize(wanted)),
+           "all_to_all_v packs parts in rank order");
 }
 
 /// Odd and even ranks apart, in reversed order; then every rank alone.
-template <class C>
-void split(C& c) {
+template <class C, class Arrays>
+void split(C& c, Arrays& arrays) {
     C half = c.split(c.rank() % 2, -c.rank());
-    std::vector<float> x(static_cast<std::size_t>(half.size()));
-    x[static_cast<std::size_t>(half.rank())] = static_cast<float>(c.rank());
+    std::vector<float> own(static_cast<std::size_t>(half.size()));
+    own[static_cast<std::size_t>(half.rank())] = static_cast<float>(c.rank());
+    auto x = arrays.of(own);
     half.all_gather(x.data(), 1).wait();
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        expect(static_cast<int>(x[i]) % 2 == c.rank() % 2, "split joins equal colors");
-        expect(i == 0 || x[i] < x[i - 1], "split orders by key");
+    const std::vector<float> ranks = x.values();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        expect(static_cast<int>(ranks[i]) % 2 == c.rank() % 2, "split joins equal colors");
+        expect(i == 0 || ranks[i] < ranks[i - 1], "split orders by key");
     }
     C alone = c.split(c.rank(), 0);
     expect(alone.size() == 1 && alone.rank() == 0, "a color of one rank is a communicator of one");
-    std::vector<float> one{5.0f};
+    auto one = arrays.of(std::vector<float>{5.0f});
     alone.all_reduce(one.data(), 1).wait();
-    expect(one[0] == 5.0f, "a sum over one rank");
+    expect(one.values()[0] == 5.0f, "a sum over one rank");
 }
 
 /// Operations finish in any order of waiting, on several communicators at once.
-template <class C>
-void out_of_order(C& c) {
+template <class C, class Arrays>
+void out_of_order(C& c, Arrays& arrays) {
     C other = c.split(0, c.rank());
-    std::vector<float> a(static_cast<std::size_t>(c.size())), b = a, sum{1.0f};
-    a[static_cast<std::size_t>(c.rank())] = 1.0f;
-    b[static_cast<std::size_t>(c.rank())] = 2.0f;
+    std::vector<float> own(static_cast<std::size_t>(c.size()));
+    own[static_cast<std::size_t>(c.rank())] = 1.0f;
+    auto a = arrays.of(own), b = arrays.of(own), sum = arrays.of(std::vector<float>{1.0f});
     auto first = c.all_gather(a.data(), 1);
     auto second = other.all_gather(b.data(), 1);
     auto third = c.all_reduce(sum.data(), 1);
@@ -242,36 +259,55 @@ void out_of_order(C& c) {
         third.wait(), first.wait(), second.wait();
     else
         second.wait(), third.wait(), first.wait();
-    for (std::size_t i = 0; i < a.size(); ++i)
-        expect(a[i] == 1.0f && b[i] == 2.0f, "gathers finished");
-    expect(sum[0] == static_cast<float>(c.size()), "the sum finished");
+    const std::vector<float> ones(own.size(), 1.0f);
+    expect(a.values() == ones && b.values() == ones, "gathers finished");
+    expect(sum.values()[0] == static_cast<float>(c.size()), "the sum finished");
 }
 
-template <class T, class C>
-void every_collective(C& c) {
-    all_gather<T>(c);
-    reduce_scatter<T>(c);
-    all_reduce<T>(c);
-    broadcast<T>(c);
-    send_receive<T>(c);
-    all_to_all_v<T>(c);
-    all_gather_v<T>(c);
-    reduce_scatter_v<T>(c);
+/// An operation may read what the one before it wrote, also on another communicator.
+template <class C, class Arrays>
+void in_call_order(C& c, Arrays& arrays) {
+    C other = c.split(0, c.rank());
+    auto x = arrays.of(values_of<float>(c.rank(), c.size() * 100));
+    static_cast<void>(c.reduce_scatter(x.data(), 100));
+    other.all_gather(x.data(), 100).wait();
+    const std::vector<float> found = x.values();
+    for (std::int64_t i = 0; i < std::ssize(found); ++i)
+        expect(found[static_cast<std::size_t>(i)] == sum_of<float>(c.size(), i), "sums are gathered");
+}
+
+template <class T, class C, class Arrays>
+void every_collective(C& c, Arrays& arrays) {
+    all_gather<T>(c, arrays);
+    reduce_scatter<T>(c, arrays);
+    all_reduce<T>(c, arrays);
+    broadcast<T>(c, arrays);
+    send_receive<T>(c, arrays);
+    all_to_all_v<T>(c, arrays);
+    all_gather_v<T>(c, arrays);
+    reduce_scatter_v<T>(c, arrays);
+}
+
+template <class C, class Arrays>
+void everything(C& c, Arrays& arrays) {
+    every_collective<float>(c, arrays);
+    every_collective<double>(c, arrays);
+    every_collective<ragged::bf16>(c, arrays);
+    every_collective<ragged::f16>(c, arrays);
+    every_collective<ragged::f8e4m3>(c, arrays);
+    every_collective<ragged::f8e5m2>(c, arrays);
+    every_collective<std::int8_t>(c, arrays);
+    every_collective<std::uint8_t>(c, arrays);
+    c.barrier().wait();
+    split(c, arrays);
+    out_of_order(c, arrays);
+    in_call_order(c, arrays);
 }
 
 template <class C>
 void everything(C& c) {
-    every_collective<float>(c);
-    every_collective<double>(c);
-    every_collective<ragged::bf16>(c);
-    every_collective<ragged::f16>(c);
-    every_collective<ragged::f8e4m3>(c);
-    every_collective<ragged::f8e5m2>(c);
-    every_collective<std::int8_t>(c);
-    every_collective<std::uint8_t>(c);
-    c.barrier().wait();
-    split(c);
-    out_of_order(c);
+    HostArrays arrays;
+    everything(c, arrays);
 }
 
 } // namespace conformance

@@ -32,6 +32,11 @@ struct SharedCall {
                               : std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0});
     }
 
+    /// Elements of the part of `rank`.
+    std::int64_t part(int rank) const {
+        return counts.empty() ? count : counts[static_cast<std::size_t>(rank)];
+    }
+
     std::string describe() const {
         std::string text = counts.empty() ? concat(count, ' ') : "";
         for (const std::int64_t each : counts)

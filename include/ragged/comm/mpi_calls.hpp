@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The MPI calls of the communicator, with 64-bit counts, and the sums of every element type. Calls return
+// MPI's status and start a request.
+#pragma once
+
+#include <climits> // INT_MAX
+#include <cstdint>
+#include <type_traits>
+
+#include <ragged/comm/mpi_error.hpp>
+#include <ragged/spec/dtype.hpp>
+
+namespace ragged::detail::mpi {
+
+#if MPI_VERSION >= 4 // counts are 64-bit there
+
+inline int isend(const void* from, std::int64_t bytes, int peer, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+    return MPI_Isend_c(from, bytes, MPI_BYTE, peer, tag, comm, request);
+}
+inline int irecv(void* to, std::int64_t bytes, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+    return MPI_Irecv_c(to, bytes, MPI_BYTE, peer, tag, comm, request);
+}
+inline int iall_gather(void* base, std::int64_t bytes, MPI_Comm comm, MPI_Request* request) {
+    return MPI_Iallgather_c(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, base, bytes, MPI_BYTE, comm, request);
+}
+inline int ibroadcast(void* base, std::int64_t bytes, int root, MPI_Comm comm, MPI_Request* request) {
+    return MPI_Ibcast_c(base, bytes, MPI_BYTE, root, comm, request);
+}
+
+#else
+
+/// Calls call(count, type) with a pair that stands for `bytes` bytes; more than an int counts are one element
+/// of a type of that size.
+template <class Call>
+int with_bytes(std::int64_t bytes, const Call& call) {
+    if (bytes <= INT_MAX)
+        return call(static_cast<int>(bytes), MPI_BYTE);
+    constexpr int large = 1 << 30;
+    MPI_Datatype unit = MPI_DATATYPE_NULL, type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(large, MPI_BYTE, &unit);
+    const int lengths[] = {static_cast<int>(bytes / large), static_cast<int>(bytes % large)};
+    const MPI_Aint starts[] = {0, static_cast<MPI_Aint>(bytes / large * large)};
+    const MPI_Datatype types[] = {unit, MPI_BYTE};
+    MPI_Type_create_struct(2, lengths, starts, types, &type);
+    MPI_Type_commit(&type);
+    const int code = call(1, type);
+    MPI_Type_free(&type); // lives until the request is done
+    MPI_Type_free(&unit);
+    return code;
+}
+inline int isend(const void* from, std::int64_t bytes, int peer, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+    return with_bytes(bytes, [&](int count, MPI_Datatype type) {
+        return MPI_Isend(from, count, type, peer, tag, comm, request);
+    });
+}
+inline int irecv(void* to, std::int64_t bytes, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+    return with_bytes(bytes, [&](int count, MPI_Datatype type) {
+        return MPI_Irecv(to, count, type, peer, tag, comm, request);
+    });
+}
+inline int iall_gather(void* base, std::int64_t bytes, MPI_Comm comm, MPI_Request* request) {
+    return with_bytes(bytes, [&](int count, MPI_Datatype type) {
+        return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, base, count, type, comm, request);
+    });
+}
+inline int ibroadcast(void* base, std::int64_t bytes, int root, MPI_Comm comm, MPI_Request* request) {
+    return with_bytes(bytes, [&](int count, MPI_Datatype type) {
+        return MPI_Ibcast(base, count, type, root, comm, request);
+    });
+}
+
+#endif
+
+/// What MPI sums an element type with.
+struct Sum {
+    MPI_Datatype type;
+    MPI_Op operation;
+};
+
+/// The small floats are no MPI types: bytes, and an operation of ours that adds in float.
+template <class T>
+class SmallFloatSum {
+  public:
+    SmallFloatSum() {
+        check_mpi(MPI_Type_contiguous(sizeof(T), MPI_BYTE, &sum.type), "MPI_Type_contiguous");
+        check_mpi(MPI_Type_commit(&sum.type), "MPI_Type_commit");
+        check_mpi(MPI_Op_create(add, 1, &sum.operation), "MPI_Op_create");
+        // MPI deletes the attributes of this communicator first of all when it ends
+        int key = MPI_KEYVAL_INVALID;
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free, &key, nullptr);
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, this);
+        MPI_Comm_free_keyval(&key);
+    }
+
+    Sum sum{};
+
+  private:
+    static void add(void* in, void* to, int* count, MPI_Datatype*) {
+        const T* const from = static_cast<const T*>(in);
+        T* const sums = static_cast<T*>(to);
+        for (int i = 0; i < *count; ++i)
+            sums[i] = static_cast<T>(static_cast<float>(sums[i]) + static_cast<float>(from[i]));
+    }
+    static int free(MPI_Comm, int, void* self, void*) {
+        Sum& made = static_cast<SmallFloatSum*>(self)->sum;
+        MPI_Op_free(&made.operation);
+        return MPI_Type_free(&made.type);
+    }
+};
+
+template <element T>
+Sum sum_of() {
+    if constexpr (std::is_same_v<T, float>)
+        return {MPI_FLOAT, MPI_SUM};
+    else if constexpr (std::is_same_v<T, double>)
+        return {MPI_DOUBLE, MPI_SUM};
+    else if constexpr (std::is_same_v<T, std::int8_t>)
+        return {MPI_INT8_T, MPI_SUM};
+    else if constexpr (std::is_same_v<T, std::uint8_t>)
+        return {MPI_UINT8_T, MPI_SUM};
+    else {
+        static SmallFloatSum<T> made;
+        return made.sum;
+    }
+}
+
+} // namespace ragged::detail::mpi

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all handles of one rank of one MPI communicator share, and the steps that its operations are made of.
+#pragma once
+
+#include <algorithm> // std::min
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <numeric> // std::accumulate, std::iota
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ragged/comm/mpi_calls.hpp>
+#include <ragged/comm/mpi_stream.hpp>
+#include <ragged/comm/shared_member.hpp>
+#include <ragged/core/hash.hpp>
+
+namespace ragged {
+
+struct MpiOptions {
+    std::chrono::milliseconds timeout{60'000}; // for a rank that does not come
+    bool shared_memory = true;                 // between ranks of one node; else MPI's calls alone
+};
+
+namespace detail {
+
+struct MpiState {
+    using Member = SharedMember<MpiNodeGroup>;
+
+    MPI_Comm comm; // owned
+    MpiOptions options;
+    std::shared_ptr<MpiNode> node;
+    int rank = 0, size = 1;
+    std::optional<Member> member; // when the ranks share memory
+
+    /// @param shared  the node of the world; none for the world itself. Collective. @throws MpiError
+    MpiState(MPI_Comm own, const MpiOptions& wanted, std::shared_ptr<MpiNode> shared)
+        : comm(own)
+        , options(wanted)
+        , node(shared ? std::move(shared) : std::make_shared<MpiNode>(comm)) {
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        MPI_Comm_rank(comm, &rank);
+        MPI_Comm_size(comm, &size);
+        if (options.shared_memory)
+            meet_in_shared_memory();
+    }
+    MpiState(const MpiState&) = delete;
+    MpiState& operator=(const MpiState&) = delete;
+    ~MpiState() {
+        if (!node->lost && mpi_is_running())
+            MPI_Comm_free(&comm);
+    }
+
+    template <class T>
+    void send(const T* from, std::int64_t count, int peer, MpiWork& work) const {
+        work.add([&](MPI_Request* request) {
+            return mpi::isend(from, count * static_cast<std::int64_t>(sizeof(T)), peer, tag, comm, request);
+        });
+    }
+    template <class T>
+    void receive(T* to, std::int64_t count, int peer, MpiWork& work) const {
+        const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+        work.add([&](MPI_Request* request) { return mpi::irecv(to, bytes, peer, tag, comm, request); },
+                 bytes);
+    }
+
+    /// Exchange what every rank calls, beside the operation. A difference is an error on every rank that is
+    /// in the operation, also where MPI would wait or write too much.
+    void compare(const SharedCall& call, MpiWork& work) const {
+        const auto records = std::make_shared<std::vector<Record>>(static_cast<std::size_t>(size));
+        (*records)[static_cast<std::size_t>(rank)] = record_of(call);
+        check_mpi(mpi::iall_gather(records->data(), sizeof(Record), comm, &work.comparison), call.operation);
+        work.compare = [records, operation = std::string(call.operation)] {
+            const auto found = disagreement(static_cast<int>(records->size()), [&](int each) {
+                const Record& record = (*records)[static_cast<std::size_t>(each)];
+                return SharedCall{.operation = record.operation,
+                                  .dtype = static_cast<DType>(record.dtype),
+                                  .count = record.count,
+                                  .root = record.root};
+            });
+            if (found)
+                throw CommError(concat(operation, ": ", found->what), operation, found->rank);
+            for (std::size_t each = 1; each < records->size(); ++each)
+                if ((*records)[each].counts != (*records)[0].counts)
+                    throw CommError(
+                        concat(operation, ": rank ", each, " called it with other counts than rank 0"),
+                        operation, static_cast<int>(each));
+        };
+    }
+
+    void check_counts(const SharedCall& call) const {
+        std::int64_t least = call.count;
+        for (const std::int64_t count : call.counts)
+            least = std::min(least, count);
+        if (least < 0)
+            fail(call.operation, concat("count ", least, " is negative"));
+        if (!call.counts.empty() && std::ssize(call.counts) != size)
+            fail(call.operation, concat("got ", call.counts.size(), " counts for ", size, " ranks"));
+    }
+    void check_message(std::string_view operation, int peer, std::int64_t count) const {
+        if (count < 0)
+            fail(operation, concat("count ", count, " is negative"));
+        if (peer < 0 || peer >= size)
+            fail(operation, concat("peer ", peer, " is not in [0, ", size, ")"));
+    }
+    [[noreturn]] void fail(std::string_view operation, const std::string& what) const {
+        throw CommError(concat(operation, ": ", what), std::string(operation), rank);
+    }
+
+  private:
+    static constexpr int tag = 2;
+
+    struct Record {
+        char operation[24];
+        std::int64_t count;
+        std::uint64_t counts; // a hash
+        std::int32_t dtype;
+        std::int32_t root;
+    };
+
+    static Record record_of(const SharedCall& call) {
+        Record record{};
+        call.operation.copy(record.operation, sizeof record.operation - 1);
+        record.count = std::accumulate(call.counts.begin(), call.counts.end(), call.count);
+        Hash hash;
+        for (const std::int64_t count : call.counts)
+            hash.add(count);
+        record.counts = hash.value();
+        record.dtype = static_cast<std::int32_t>(call.dtype);
+        record.root = call.root;
+        return record;
+    }
+
+    void meet_in_shared_memory() {
+        std::vector<int> ranks(static_cast<std::size_t>(size)), members(ranks);
+        std::iota(ranks.begin(), ranks.end(), 0);
+        MPI_Group own = MPI_GROUP_NULL, in_node = MPI_GROUP_NULL;
+        MPI_Comm_group(comm, &own);
+        MPI_Comm_group(node->comm(), &in_node);
+        MPI_Group_translate_ranks(own, size, ranks.data(), in_node, members.data());
+        MPI_Group_free(&own);
+        MPI_Group_free(&in_node);
+        if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end())
+            return; // on every rank: each has some that are elsewhere
+        int block = rank == 0 ? node->take_block(size) : -1;
+        check_mpi(MPI_Bcast(&block, 1, MPI_INT, 0, comm), "split");
+        if (block >= 0)
+            member.emplace(
+                std::make_shared<MpiNodeGroup>(node, block, std::move(members), comm, options.timeout), rank);
+    }
+};
+
+} // namespace detail
+} // namespace ragged

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's MPI operations, on the world and on what was split from it, one after the other in call order.
+// An operation of MPI requests starts as soon as the ones before it are done, and moves on with every call
+// here; one through shared memory runs when it, or one behind it, is waited for.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ragged/comm/mpi_error.hpp>
+#include <ragged/comm/mpi_node_group.hpp>
+
+namespace ragged::detail {
+
+/// Requests on their way, and what to do when they are done.
+struct MpiWork {
+    std::vector<MPI_Request> requests;
+    std::vector<std::int64_t> receives; // [requests] bytes that must come, or -1 for what is no receive
+    /// Called when all requests are done; may add more, and is then called again. Holds what they use.
+    std::function<void(MpiWork&)> then;
+    /// The comparison of the calls. It ends first, and throws before the others wait in vain.
+    MPI_Request comparison = MPI_REQUEST_NULL;
+    std::function<void()> compare;
+
+    /// Keep the request that `start(MPI_Request*) -> MPI status` gives.
+    template <class Start>
+    void add(const Start& start, std::int64_t receives_bytes = -1) {
+        requests.push_back(MPI_REQUEST_NULL);
+        receives.push_back(receives_bytes);
+        check_mpi(start(&requests.back()), "MPI");
+    }
+};
+
+struct MpiOperation {
+    std::string name; // with what a message about it should tell: "all_gather of 12 f32 on rank 2 of 4"
+    std::chrono::milliseconds timeout;
+    bool waits; // start() waits for other ranks
+    std::function<void(MpiWork&)> start;
+};
+
+class MpiStream {
+  public:
+    std::uint64_t enqueue(MpiOperation operation) {
+        if (failure_)
+            std::rethrow_exception(failure_);
+        pending_.push_back(std::move(operation));
+        const std::uint64_t ticket = issued_++;
+        guard([&] { move_on(); });
+        return ticket;
+    }
+
+    /// Block until the operation is done, and with it all before it. @throws CommError
+    void run_through(std::uint64_t ticket) {
+        if (finished_ > ticket)
+            return;
+        if (failure_)
+            std::rethrow_exception(failure_);
+        guard([&] {
+            while (finished_ <= ticket)
+                finish_first();
+        });
+    }
+
+    void join(const std::shared_ptr<MpiNodeGroup>& group, int rank) {
+        std::erase_if(joined_, [](const auto& place) { return place.first.expired(); });
+        joined_.emplace_back(group, rank);
+    }
+
+    /// Fail every communicator of this rank whose ranks share memory; the others of them wait no longer.
+    void abandon(const std::string& why) const {
+        for (const auto& [place, rank] : joined_)
+            if (const auto group = place.lock())
+                group->fail(rank, "abandon", concat("rank ", rank, " left: ", why));
+    }
+
+    /// Whether a failed operation still owns the memory it was given: MPI cannot take collectives back.
+    bool holds_memory() const { return holds_memory_; }
+
+  private:
+    template <class Body>
+    void guard(const Body& body) {
+        try {
+            body();
+        } catch (const std::exception& error) {
+            failure_ = std::current_exception();
+            if (running_) { // MPI may write through its requests until the process ends
+                holds_memory_ = !running_->requests.empty() || running_->comparison != MPI_REQUEST_NULL;
+                static_cast<void>(running_.release());
+            }
+            abandon(error.what());
+            throw;
+        }
+    }
+
+    /// Start the first operation when that waits for nobody, and look after its requests once.
+    void move_on() {
+        while (!pending_.empty() && !pending_.front().waits) {
+            start();
+            if (!test())
+                return;
+            pop();
+        }
+    }
+
+    void finish_first() {
+        start();
+        const auto since = std::chrono::steady_clock::now();
+        const auto& operation = pending_.front();
+        for (int turn = 0; !test(); ++turn) {
+            if (turn < 64)
+                continue;
+            std::this_thread::yield();
+            if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > operation.timeout)
+                throw CommError(
+                    concat(operation.name, ": not every rank came within ", operation.timeout.count(), " ms"),
+                    std::string(operation_name()), -1);
+        }
+        pop();
+        move_on();
+    }
+
+    void start() {
+        if (running_)
+            return;
+        running_ = std::make_unique<MpiWork>();
+        pending_.front().start(*running_);
+    }
+
+    void pop() {
+        running_.reset();
+        pending_.pop_front();
+        ++finished_;
+    }
+
+    /// Whether the running operation is done.
+    bool test() {
+        MpiWork& work = *running_;
+        const std::string& name = pending_.front().name;
+        if (work.comparison != MPI_REQUEST_NULL) {
+            int done = 0;
+            check_mpi(MPI_Test(&work.comparison, &done, MPI_STATUS_IGNORE),
+                      name); // moves the others on as well
+            if (done == 0)
+                return false;
+            work.compare();
+        }
+        while (true) {
+            if (!work.requests.empty()) {
+                int done = 0;
+                statuses_.resize(work.requests.size());
+                const int code = MPI_Testall(static_cast<int>(work.requests.size()), work.requests.data(),
+                                             &done, statuses_.data());
+                if (code == MPI_ERR_IN_STATUS)
+                    for (const MPI_Status& status : statuses_)
+                        if (status.MPI_ERROR != MPI_ERR_PENDING)
+                            check_mpi(status.MPI_ERROR, name);
+                check_mpi(code, name);
+                if (done == 0)
+                    return false;
+                check_lengths(work);
+                work.requests.clear();
+                work.receives.clear();
+            }
+            if (work.then)
+                work.then(work);
+            if (work.requests.empty())
+                return true;
+        }
+    }
+
+    void check_lengths(const MpiWork& work) const {
+        for (std::size_t i = 0; i < work.receives.size(); ++i) {
+            if (work.receives[i] < 0)
+                continue;
+            MPI_Count bytes = 0;
+            MPI_Get_elements_x(&statuses_[i], MPI_BYTE, &bytes);
+            if (bytes != work.receives[i])
+                throw CommError(concat(pending_.front().name, ": rank ", statuses_[i].MPI_SOURCE, " sent ",
+                                       static_cast<std::int64_t>(bytes), " bytes, expected are ",
+                                       work.receives[i]),
+                                std::string(operation_name()), statuses_[i].MPI_SOURCE);
+        }
+    }
+
+    /// "all_gather" of "all_gather of 12 f32 on rank 2 of 4"
+    std::string_view operation_name() const {
+        const std::string_view name = pending_.front().name;
+        return name.substr(0, name.find(' '));
+    }
+
+    std::deque<MpiOperation> pending_; // the first one may be running
+    std::unique_ptr<MpiWork> running_;
+    std::vector<MPI_Status> statuses_;
+    std::uint64_t issued_ = 0;
+    std::uint64_t finished_ = 0;
+    std::exception_ptr failure_;
+    bool holds_memory_ = false;
+    std::vector<std::pair<std::weak_ptr<MpiNodeGroup>, int>> joined_;
+};
+
+} // namespace ragged::detail
