@@ -60,6 +60,10 @@ if [ "$1" = test ]; then
     need doctest-dev test -e /usr/include/doctest/doctest.h
     need libbenchmark-dev test -e /usr/include/benchmark/benchmark.h
     need python3 command -v python3
+    need openmpi-bin command -v mpirun.openmpi
+    need libopenmpi-dev command -v mpicxx.openmpi
+    need mpich command -v mpirun.mpich
+    need libmpich-dev command -v mpicxx.mpich
 fi
 install_missing
 

@@ -75,8 +75,15 @@ class [[nodiscard]] InFlight {
             } catch (...) {
                 failure = failure ? failure : std::current_exception();
             }
-        if (failure)
-            std::rethrow_exception(failure);
+        if (!failure)
+            return;
+        if constexpr (requires(Completion & operation) { operation.holds_memory(); })
+            for (Completion& operation : operations_)
+                if (operation.holds_memory()) { // a late rank may yet write there: the memory is never freed
+                    static_cast<void>(new Buffer(std::move(buffer_)));
+                    break;
+                }
+        std::rethrow_exception(failure);
     }
 
     Buffer buffer_;

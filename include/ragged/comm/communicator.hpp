@@ -44,6 +44,13 @@ concept communicator = std::movable<typename C::Completion> &&
     x.wait();
 };
 
+/// x.holds_memory() -> bool, where an engine cannot take a failed operation back: after wait() threw, whether
+/// the operation's memory may still be written, and so must not be freed.
+template <class C>
+concept has_held_memory = communicator<C> && requires(const typename C::Completion& x) {
+    { x.holds_memory() } -> std::same_as<bool>;
+};
+
 /// x.wait(stream): what is enqueued on `stream` from now on runs after the operation. Does not block the
 /// host.
 template <class C, class Stream>

