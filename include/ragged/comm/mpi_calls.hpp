@@ -5,7 +5,8 @@
 // MPI's status and start a request.
 #pragma once
 
-#include <climits> // INT_MAX
+#include <algorithm> // std::min
+#include <climits>   // INT_MAX
 #include <cstdint>
 #include <type_traits>
 
@@ -25,9 +26,6 @@ inline int irecv(void* to, std::int64_t bytes, int peer, int tag, MPI_Comm comm,
 }
 inline int iall_gather(void* base, std::int64_t bytes, MPI_Comm comm, MPI_Request* request) {
     return MPI_Iallgather_c(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, base, bytes, MPI_BYTE, comm, request);
-}
-inline int ibroadcast(void* base, std::int64_t bytes, int root, MPI_Comm comm, MPI_Request* request) {
-    return MPI_Ibcast_c(base, bytes, MPI_BYTE, root, comm, request);
 }
 
 #else
@@ -67,13 +65,17 @@ inline int iall_gather(void* base, std::int64_t bytes, MPI_Comm comm, MPI_Reques
         return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, base, count, type, comm, request);
     });
 }
-inline int ibroadcast(void* base, std::int64_t bytes, int root, MPI_Comm comm, MPI_Request* request) {
-    return with_bytes(bytes, [&](int count, MPI_Datatype type) {
-        return MPI_Ibcast(base, count, type, root, comm, request);
-    });
-}
 
 #endif
+
+/// Calls call(first, length) for runs that an int counts. For what has no 64-bit form that works: operations
+/// of users count in int, and a large MPI_Ibcast_c of MPICH 4.0 fails.
+template <class Call>
+void in_chunks(std::int64_t count, const Call& call) {
+    constexpr std::int64_t most = 1 << 30;
+    for (std::int64_t first = 0; first < count; first += most)
+        call(first, static_cast<int>(std::min(most, count - first)));
+}
 
 /// What MPI sums an element type with.
 struct Sum {

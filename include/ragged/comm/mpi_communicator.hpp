@@ -112,14 +112,13 @@ class MpiCommunicator {
             {.operation = "all_reduce", .dtype = dtype_of<T>, .count = count}, true,
             [=](const Member& member, const Call&) { return member.all_reduce(base, count); },
             [=](const State& state, const Call&, Work& work) {
-                constexpr std::int64_t most = 1 << 30; // operations count in int
                 const detail::mpi::Sum sum = detail::mpi::sum_of<T>();
-                for (std::int64_t done = 0; done < count; done += most)
+                detail::mpi::in_chunks(count, [&](std::int64_t first, int length) {
                     work.add([&](MPI_Request* request) {
-                        return MPI_Iallreduce(MPI_IN_PLACE, base + done,
-                                              static_cast<int>(std::min(most, count - done)), sum.type,
-                                              sum.operation, state.comm, request);
+                        return MPI_Iallreduce(MPI_IN_PLACE, base + first, length, sum.type, sum.operation,
+                                              state.comm, request);
                     });
+                });
             });
     }
     template <element T>
@@ -131,8 +130,11 @@ class MpiCommunicator {
                 if (root < 0 || root >= state.size)
                     throw CommError(concat("broadcast: root ", root, " is not in [0, ", state.size, ")"),
                                     "broadcast", state.rank);
-                work.add([&](MPI_Request* request) {
-                    return detail::mpi::ibroadcast(base, count * bytes_of<T>, root, state.comm, request);
+                detail::mpi::in_chunks(count, [&](std::int64_t first, int length) {
+                    work.add([&](MPI_Request* request) {
+                        return MPI_Ibcast(base + first, length, detail::mpi::sum_of<T>().type, root,
+                                          state.comm, request);
+                    });
                 });
             });
     }

@@ -25,6 +25,7 @@ namespace ragged::detail {
 /// Requests on their way, and what to do when they are done.
 struct MpiWork {
     std::vector<MPI_Request> requests;
+    std::size_t num_done = 0;           // the first of them
     std::vector<std::int64_t> receives; // [requests] bytes that must come, or -1 for what is no receive
     /// Called when all requests are done; may add more, and is then called again. Holds what they use.
     std::function<void(MpiWork&)> then;
@@ -156,22 +157,19 @@ class MpiStream {
             work.compare();
         }
         while (true) {
-            if (!work.requests.empty()) {
+            // one by one: MPI_Testall gives its errors to the handler of MPI_COMM_WORLD, which ends the
+            // process
+            for (; work.num_done < work.requests.size(); ++work.num_done) {
+                MPI_Status status;
                 int done = 0;
-                statuses_.resize(work.requests.size());
-                const int code = MPI_Testall(static_cast<int>(work.requests.size()), work.requests.data(),
-                                             &done, statuses_.data());
-                if (code == MPI_ERR_IN_STATUS)
-                    for (const MPI_Status& status : statuses_)
-                        if (status.MPI_ERROR != MPI_ERR_PENDING)
-                            check_mpi(status.MPI_ERROR, name);
-                check_mpi(code, name);
+                check_mpi(MPI_Test(&work.requests[work.num_done], &done, &status), name);
                 if (done == 0)
                     return false;
-                check_lengths(work);
-                work.requests.clear();
-                work.receives.clear();
+                check_length(status, work.receives[work.num_done]);
             }
+            work.requests.clear();
+            work.receives.clear();
+            work.num_done = 0;
             if (work.then)
                 work.then(work);
             if (work.requests.empty())
@@ -179,18 +177,15 @@ class MpiStream {
         }
     }
 
-    void check_lengths(const MpiWork& work) const {
-        for (std::size_t i = 0; i < work.receives.size(); ++i) {
-            if (work.receives[i] < 0)
-                continue;
-            MPI_Count bytes = 0;
-            MPI_Get_elements_x(&statuses_[i], MPI_BYTE, &bytes);
-            if (bytes != work.receives[i])
-                throw CommError(concat(pending_.front().name, ": rank ", statuses_[i].MPI_SOURCE, " sent ",
-                                       static_cast<std::int64_t>(bytes), " bytes, expected are ",
-                                       work.receives[i]),
-                                std::string(operation_name()), statuses_[i].MPI_SOURCE);
-        }
+    void check_length(const MPI_Status& status, std::int64_t wanted) const {
+        if (wanted < 0)
+            return;
+        MPI_Count bytes = 0;
+        MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+        if (bytes != wanted)
+            throw CommError(concat(pending_.front().name, ": rank ", status.MPI_SOURCE, " sent ",
+                                   static_cast<std::int64_t>(bytes), " bytes, expected are ", wanted),
+                            std::string(operation_name()), status.MPI_SOURCE);
     }
 
     /// "all_gather" of "all_gather of 12 f32 on rank 2 of 4"
@@ -201,7 +196,6 @@ class MpiStream {
 
     std::deque<MpiOperation> pending_; // the first one may be running
     std::unique_ptr<MpiWork> running_;
-    std::vector<MPI_Status> statuses_;
     std::uint64_t issued_ = 0;
     std::uint64_t finished_ = 0;
     std::exception_ptr failure_;
