@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL and CUDA themselves, as the Api of BasicNcclCommunicator. The only header that knows their versions.
+// Each function is one call of theirs and returns its status; results come back through the last parameter.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <ragged/comm/nccl_registration.hpp>
+
+#if NCCL_VERSION_CODE < 21903
+#error "ragged: NCCL 2.19.3 or later is needed"
+#endif
+
+namespace ragged {
+
+struct NcclApi {
+    using Comm = ncclComm_t;
+    using Stream = cudaStream_t;
+    using Event = cudaEvent_t;
+    using UniqueId = ncclUniqueId;
+#if NCCL_VERSION_CODE >= 22703
+    using Window = ncclWindow_t;
+    static constexpr bool has_windows() {
+        return true;
+    }
+#else
+    using Window = void*;
+    static constexpr bool has_windows() {
+        return false;
+    }
+#endif
+
+    static NcclStatus of(ncclResult_t result) {
+        return {NcclStatus::Library::nccl, static_cast<int>(result)};
+    }
+    /// CUDA also keeps the error; forget it there, or the next unrelated check finds it.
+    static NcclStatus of(cudaError_t error) {
+        if (error != cudaSuccess)
+            static_cast<void>(cudaGetLastError());
+        return {NcclStatus::Library::cuda, static_cast<int>(error)};
+    }
+    static std::string text(NcclStatus status) {
+        if (status.library == NcclStatus::Library::cuda)
+            return cudaGetErrorString(static_cast<cudaError_t>(status.code));
+        const std::string_view last = ncclGetLastError(nullptr);
+        return concat(ncclGetErrorString(static_cast<ncclResult_t>(status.code)), last.empty() ? "" : ": ",
+                      last);
+    }
+
+    static NcclStatus unique_id(UniqueId& id) {
+        return of(ncclGetUniqueId(&id));
+    }
+    static NcclStatus initialise(Comm& comm, int size, const UniqueId& id, int rank) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        return of(ncclCommInitRankConfig(&comm, size, id, rank, &config));
+    }
+    static NcclStatus split(Comm comm, int color, int key, Comm& made, bool share) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        config.splitShare = share ? 1 : 0;
+        return of(ncclCommSplit(comm, color, key, &made, &config));
+    }
+    static NcclStatus rank_of(Comm comm, int& rank, int& size) {
+        const NcclStatus status = of(ncclCommUserRank(comm, &rank));
+        return status.ok() ? of(ncclCommCount(comm, &size)) : status;
+    }
+    static NcclStatus finalize(Comm comm) {
+        return of(ncclCommFinalize(comm));
+    }
+    static NcclStatus destroy(Comm comm) {
+        return of(ncclCommDestroy(comm));
+    }
+    static NcclStatus abort(Comm comm) {
+        return of(ncclCommAbort(comm));
+    }
+    static NcclStatus async_error(Comm comm, NcclStatus& error) {
+        ncclResult_t result = ncclSuccess;
+        const NcclStatus status = of(ncclCommGetAsyncError(comm, &result));
+        error = of(result);
+        return status;
+    }
+
+    static NcclStatus group_start() {
+        return of(ncclGroupStart());
+    }
+    static NcclStatus group_end() {
+        return of(ncclGroupEnd());
+    }
+    static NcclStatus all_gather(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
+                                 Stream stream) {
+        return of(ncclAllGather(from, to, count, native(dtype), comm, stream));
+    }
+    static NcclStatus reduce_scatter(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
+                                     Stream stream) {
+        return of(ncclReduceScatter(from, to, count, native(dtype), ncclSum, comm, stream));
+    }
+    static NcclStatus all_reduce(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
+                                 Stream stream) {
+        return of(ncclAllReduce(from, to, count, native(dtype), ncclSum, comm, stream));
+    }
+    static NcclStatus broadcast(const void* from, void* to, std::size_t count, DType dtype, int root,
+                                Comm comm, Stream stream) {
+        return of(ncclBroadcast(from, to, count, native(dtype), root, comm, stream));
+    }
+    static NcclStatus reduce(const void* from, void* to, std::size_t count, DType dtype, int root, Comm comm,
+                             Stream stream) {
+        return of(ncclReduce(from, to, count, native(dtype), ncclSum, root, comm, stream));
+    }
+    static NcclStatus send(const void* from, std::size_t count, DType dtype, int peer, Comm comm,
+                           Stream stream) {
+        return of(ncclSend(from, count, native(dtype), peer, comm, stream));
+    }
+    static NcclStatus receive(void* to, std::size_t count, DType dtype, int peer, Comm comm, Stream stream) {
+        return of(ncclRecv(to, count, native(dtype), peer, comm, stream));
+    }
+
+    static NcclStatus register_local(Comm comm, void* pointer, std::size_t bytes, void*& handle) {
+        return of(ncclCommRegister(comm, pointer, bytes, &handle));
+    }
+    static NcclStatus deregister_local(Comm comm, void* handle) {
+        return of(ncclCommDeregister(comm, handle));
+    }
+#if NCCL_VERSION_CODE >= 22703
+    static NcclStatus register_window(Comm comm, void* pointer, std::size_t bytes, Window& window) {
+        return of(ncclCommWindowRegister(comm, pointer, bytes, &window, NCCL_WIN_COLL_SYMMETRIC));
+    }
+    static NcclStatus deregister_window(Comm comm, Window window) {
+        return of(ncclCommWindowDeregister(comm, window));
+    }
+#else
+    static NcclStatus register_window(Comm, void*, std::size_t, Window&) {
+        return {};
+    }
+    static NcclStatus deregister_window(Comm, Window) {
+        return {};
+    }
+#endif
+
+    static NcclStatus device(int& number) {
+        return of(cudaGetDevice(&number));
+    }
+    /// Before 2.24 NCCL has no 8-bit floats; they are then moved as bytes.
+    static NcclStatus can_sum_fp8(int device, bool& can) {
+        int major = 0;
+        const NcclStatus status =
+            of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+        can = NCCL_VERSION_CODE >= 22400 && major >= 9;
+        return status;
+    }
+    static NcclStatus space_of(const void* pointer, MemorySpace& space) {
+        cudaPointerAttributes found{};
+        const NcclStatus status = of(cudaPointerGetAttributes(&found, pointer));
+        space = found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged
+                    ? MemorySpace::of_device(found.device)
+                    : host_space;
+        return status;
+    }
+
+    static NcclStatus create_event(int device, Event& event) {
+        const OnDevice there(device);
+        return of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    }
+    static NcclStatus destroy_event(Event event) {
+        return of(cudaEventDestroy(event));
+    }
+    static NcclStatus record_event(Event event, Stream stream) {
+        return of(cudaEventRecord(event, stream));
+    }
+    static NcclStatus query_event(Event event) {
+        const cudaError_t error = cudaEventQuery(event);
+        return error == cudaErrorNotReady ? nccl_in_progress : of(error);
+    }
+    static NcclStatus wait_event(Stream stream, Event event) {
+        return of(cudaStreamWaitEvent(stream, event, 0));
+    }
+
+    static NcclStatus allocate_device(int device, std::size_t bytes, void*& pointer) {
+        const OnDevice there(device);
+        return of(cudaMalloc(&pointer, bytes));
+    }
+    static NcclStatus free_device(void* pointer) {
+        return of(cudaFree(pointer));
+    }
+    static NcclStatus allocate_host(std::size_t bytes, void*& pointer) {
+        return of(cudaMallocHost(&pointer, bytes));
+    }
+    static NcclStatus free_host(void* pointer) {
+        return of(cudaFreeHost(pointer));
+    }
+    static NcclStatus copy(void* to, const void* from, std::size_t bytes, Stream stream) {
+        return of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+    }
+
+  private:
+    /// Makes a device current, and the one before it in the end.
+    class OnDevice {
+      public:
+        explicit OnDevice(int device) {
+            static_cast<void>(cudaGetDevice(&before_));
+            static_cast<void>(cudaSetDevice(device));
+        }
+        ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+        OnDevice(const OnDevice&) = delete;
+        OnDevice& operator=(const OnDevice&) = delete;
+
+      private:
+        int before_ = 0;
+    };
+
+    static ncclDataType_t native(DType dtype) {
+        switch (dtype) {
+        case DType::f32:
+            return ncclFloat32;
+        case DType::f64:
+            return ncclFloat64;
+        case DType::bf16:
+            return ncclBfloat16;
+        case DType::f16:
+            return ncclFloat16;
+#if NCCL_VERSION_CODE >= 22400
+        case DType::f8e4m3:
+            return ncclFloat8e4m3;
+        case DType::f8e5m2:
+            return ncclFloat8e5m2;
+#endif
+        case DType::i8:
+            return ncclInt8;
+        default:
+            return ncclUint8;
+        }
+    }
+};
+
+static_assert(static_cast<int>(ncclInProgress) == nccl_in_progress.code &&
+              static_cast<int>(ncclRemoteError) == nccl_remote_error.code && ncclSuccess == 0 &&
+              cudaSuccess == 0);
+
+using NcclCommunicator = BasicNcclCommunicator<NcclApi>;
+
+static_assert(has_all_gather<NcclCommunicator, float> && has_reduce_scatter<NcclCommunicator, float> &&
+              has_all_gather_v<NcclCommunicator, float> && has_reduce_scatter_v<NcclCommunicator, float> &&
+              has_all_reduce<NcclCommunicator, float> && has_broadcast<NcclCommunicator, float> &&
+              has_send_receive<NcclCommunicator, float> && has_all_to_all_v<NcclCommunicator, float> &&
+              has_barrier<NcclCommunicator> && has_split<NcclCommunicator> &&
+              has_grouping<NcclCommunicator> && has_all_gather_host<NcclCommunicator> &&
+              has_stream_wait<NcclCommunicator, cudaStream_t>);
+
+} // namespace ragged

@@ -1,0 +1,299 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one rank's NCCL communicator shares with all that were split from it: the stream on which their
+// operations run in call order, the marks that tell how far it came, the open group, and the first failure.
+// Host code; one thread at a time. Api is what talks to the engine: nccl_api.hpp has the real one.
+#pragma once
+
+#include <algorithm> // std::find, std::max, std::none_of
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ragged/buffer/memory_space.hpp>
+#include <ragged/comm/nccl_error.hpp>
+#include <ragged/comm/nccl_options.hpp>
+
+namespace ragged {
+
+namespace detail {
+
+template <class Api>
+class NcclStream {
+    using Comm = typename Api::Comm;
+    using Stream = typename Api::Stream;
+
+  public:
+    /// A point in the stream; completions hold it. Free ones are used again, so a steady state creates none.
+    struct Mark {
+        typename Api::Event event{};
+        int holders = 0;
+        bool recorded = false;
+    };
+
+    /// Operations between construction and end() start together. Left by an exception, it ends all the same,
+    /// so that the engine is not left inside; what fails then shows in the next call.
+    class Group {
+      public:
+        Group(NcclStream& stream, const NcclOperation& operation)
+            : stream_(stream)
+            , operation_(operation) {
+            stream.require_usable(operation);
+            if (stream.depth_ == 0)
+                stream.check(stream.api_.group_start(), operation);
+            ++stream.depth_;
+        }
+        void end() {
+            ended_ = true;
+            stream_.end_group(operation_);
+        }
+        ~Group() {
+            if (!ended_)
+                try {
+                    stream_.end_group(operation_);
+                } catch (...) { // kept as the first failure
+                }
+        }
+        Group(const Group&) = delete;
+        Group& operator=(const Group&) = delete;
+
+      private:
+        NcclStream& stream_;
+        NcclOperation operation_;
+        bool ended_ = false;
+    };
+
+    NcclStream(Api api, Stream stream, const NcclOptions& options)
+        : api_(std::move(api))
+        , stream_(std::move(stream))
+        , options_(options) {}
+    NcclStream(const NcclStream&) = delete;
+    NcclStream& operator=(const NcclStream&) = delete;
+    ~NcclStream() {
+        for (const Mark& mark : marks_)
+            static_cast<void>(api_.destroy_event(mark.event));
+        if (device_scratch_ != nullptr)
+            static_cast<void>(api_.free_device(device_scratch_));
+        if (host_scratch_ != nullptr)
+            static_cast<void>(api_.free_host(host_scratch_));
+    }
+
+    /// Take what operations need later, as those allocate nothing. Synchronises as cudaMalloc does.
+    void prepare(const NcclOperation& operation) {
+        check(api_.device(device_), operation);
+        check(api_.can_sum_fp8(device_, can_sum_fp8_), operation);
+        scratch_bytes_ = std::max(scratch_bytes_, static_cast<std::size_t>(operation.size));
+        check(api_.allocate_device(device_, scratch_bytes_, device_scratch_), operation);
+        check(api_.allocate_host(scratch_bytes_, host_scratch_), operation);
+    }
+
+    Api& api() { return api_; }
+    const Stream& stream() const { return stream_; }
+    const NcclOptions& options() const { return options_; }
+    MemorySpace space() const { return MemorySpace::of_device(device_); }
+    bool can_sum_fp8() const { return can_sum_fp8_; }
+    bool in_group() const { return depth_ > 0; }
+    bool failed() const { return failure_.has_value(); }
+
+    /// [scratch_bytes] each, for control messages: at least one byte per rank.
+    std::uint8_t* device_scratch() const { return static_cast<std::uint8_t*>(device_scratch_); }
+    std::uint8_t* host_scratch() const { return static_cast<std::uint8_t*>(host_scratch_); }
+    std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+    /// From now on `comm` is polled, and aborted on failure.
+    void join(Comm comm) { comms_.push_back(comm); }
+    /// End an ordinary communicator: flush and free. Waits for its operations, at most for the time-out. An
+    /// aborted one is gone already.
+    void leave(Comm comm, const NcclOperation& operation) noexcept {
+        if (std::find(comms_.begin(), comms_.end(), comm) == comms_.end())
+            return;
+        try {
+            check(api_.finalize(comm), operation);
+            settle(operation);
+            std::erase(comms_, comm);
+            static_cast<void>(api_.destroy(comm));
+        } catch (...) { // aborted
+        }
+    }
+
+    /// @throws the first failure, when there was one
+    void require_usable(const NcclOperation& operation) const {
+        if (failure_)
+            throw_failure(concat(failure_->text, " (seen by ", operation.name, " on rank ", operation.rank,
+                                 "; the communicator and those split from it are of no use any more)"),
+                          std::string(operation.name));
+    }
+
+    /// Keep the first failure, abort every communicator of the family, throw. Inside a group the abort waits
+    /// for the end of the group. @param blamed  a rank, or -1
+    [[noreturn]] void fail(const NcclOperation& operation, const std::string& what, int blamed,
+                           std::optional<NcclStatus> status) {
+        if (!failure_)
+            failure_ = Failure{concat(operation.text(), ": ", what), blamed, status};
+        if (depth_ == 0)
+            abort_all();
+        throw_failure(failure_->text, std::string(operation.name));
+    }
+    /// Something that this rank asked for and that NCCL must not see. The other ranks may be in the
+    /// collective already, so it is a failure like any other.
+    [[noreturn]] void refuse(const NcclOperation& operation, const std::string& what) {
+        fail(operation, what, operation.rank, std::nullopt);
+    }
+
+    /// @throws NcclError  the status is neither success nor in progress
+    void check(NcclStatus status, const NcclOperation& operation) {
+        if (status.ok() || status.in_progress())
+            return;
+        fail(operation,
+             concat(status.library == NcclStatus::Library::nccl ? "NCCL" : "CUDA", " status ", status.code,
+                    ", ", api_.text(status)),
+             status == nccl_remote_error ? -1 : operation.rank, status);
+    }
+
+    /// Wait until the engine has taken what it was given; until then nothing of it is in the stream.
+    void settle(const NcclOperation& operation) {
+        poll(operation, [&] {
+            return std::none_of(comms_.begin(), comms_.end(),
+                                [&](Comm comm) { return state(comm, operation).in_progress(); });
+        });
+    }
+
+    /// Block the host until done(), looking out for errors of every communicator of the family: an operation
+    /// of another one may be what holds up the stream. @throws NcclError  an error, or the time-out
+    template <class Done>
+    void poll(const NcclOperation& operation, const Done& done) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int round = 0;; ++round) {
+            for (Comm comm : comms_)
+                check(state(comm, operation), operation);
+            if (done())
+                return;
+            if (std::chrono::steady_clock::now() - start >= options_.timeout)
+                fail(operation, concat("not done within ", options_.timeout.count(), " ms"), -1,
+                     nccl_in_progress);
+            if (round < 64) // most waits are short
+                std::this_thread::yield();
+            else
+                std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+    }
+
+    /// A mark for what is enqueued next; held once. Inside a group, the one mark of the group.
+    Mark& take_mark(const NcclOperation& operation) {
+        if (depth_ == 0)
+            return hold(free_mark(operation));
+        if (group_mark_ == nullptr)
+            group_mark_ = &hold(free_mark(operation)); // the hold of the group itself
+        return hold(*group_mark_);
+    }
+    static void drop(Mark& mark) noexcept { --mark.holders; }
+
+    /// Everything of the operation is enqueued: put its mark behind it, unless a group is open.
+    void finish(Mark& mark, bool in_progress, const NcclOperation& operation) {
+        if (depth_ > 0)
+            return;
+        if (in_progress)
+            settle(operation);
+        check(api_.record_event(mark.event, stream_), operation);
+        mark.recorded = true;
+    }
+
+    void wait(const Mark& mark, const NcclOperation& operation) {
+        require_recorded(mark, operation);
+        poll(operation, [&] {
+            const NcclStatus status = api_.query_event(mark.event);
+            check(status, operation);
+            return status.ok();
+        });
+    }
+    void wait(const Mark& mark, const Stream& other, const NcclOperation& operation) {
+        require_recorded(mark, operation);
+        check(api_.wait_event(other, mark.event), operation);
+    }
+
+    void abort_all() noexcept {
+        for (; !comms_.empty(); comms_.pop_back())
+            static_cast<void>(api_.abort(comms_.back()));
+    }
+
+  private:
+    struct Failure {
+        std::string text;
+        int rank;
+        std::optional<NcclStatus> status;
+    };
+
+    [[noreturn]] void throw_failure(const std::string& text, std::string operation) const {
+        if (failure_->status)
+            throw NcclError(text, std::move(operation), failure_->rank, *failure_->status);
+        throw CommError(text, std::move(operation), failure_->rank);
+    }
+
+    NcclStatus state(Comm comm, const NcclOperation& operation) {
+        NcclStatus asynchronous;
+        check(api_.async_error(comm, asynchronous), operation);
+        return asynchronous;
+    }
+
+    void end_group(const NcclOperation& operation) {
+        if (--depth_ > 0)
+            return;
+        const NcclStatus status = api_.group_end();
+        Mark* const mark = std::exchange(group_mark_, nullptr);
+        if (mark != nullptr)
+            drop(*mark);
+        if (failure_)
+            abort_all();
+        require_usable(operation);
+        check(status, operation);
+        if (status.in_progress())
+            settle(operation);
+        if (mark != nullptr)
+            finish(*mark, false, operation);
+    }
+
+    void require_recorded(const Mark& mark, const NcclOperation& operation) {
+        require_usable(operation);
+        if (!mark.recorded)
+            refuse(operation, "waited for inside the group that starts it");
+    }
+
+    static Mark& hold(Mark& mark) {
+        ++mark.holders;
+        return mark;
+    }
+    Mark& free_mark(const NcclOperation& operation) {
+        for (Mark& mark : marks_)
+            if (mark.holders == 0) {
+                mark.recorded = false;
+                return mark;
+            }
+        typename Api::Event event{};
+        check(api_.create_event(device_, event), operation);
+        return marks_.emplace_back(Mark{event});
+    }
+
+    Api api_;
+    Stream stream_;
+    NcclOptions options_;
+    int device_ = 0;
+    bool can_sum_fp8_ = false;
+    void* device_scratch_ = nullptr;
+    void* host_scratch_ = nullptr;
+    std::size_t scratch_bytes_ = std::size_t{1} << 16;
+    std::vector<Comm> comms_; // of the family, in the order of their making
+    std::deque<Mark> marks_;  // a deque, as completions point to them
+    int depth_ = 0;
+    Mark* group_mark_ = nullptr;
+    std::optional<Failure> failure_;
+};
+
+} // namespace detail
+} // namespace ragged

@@ -1,0 +1,416 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands in for NCCL and the devices behind it: ranks are threads, device memory is host memory, streams
+// are queues. Nothing in a stream runs before somebody asks how far it came, so values that are read without
+// waiting are seen to be missing. An operation runs when it is at the head of the streams of all its ranks;
+// calls that do not fit together become the asynchronous error of all of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <ragged/comm/nccl_error.hpp>
+
+namespace support {
+
+using ragged::concat;
+using ragged::DType;
+using ragged::NcclStatus;
+
+inline constexpr NcclStatus fake_success{};
+inline constexpr NcclStatus fake_invalid_argument{NcclStatus::Library::nccl, 4};
+inline constexpr NcclStatus fake_invalid_usage{NcclStatus::Library::nccl, 5};
+
+/// The `call`-th call (from 0) of `function` on rank `rank` of the world returns `status` and does nothing.
+struct FakeFault {
+    int rank;
+    std::string function;
+    int call;
+    NcclStatus status;
+};
+
+struct FakeOptions {
+    int polls = 0; // how often a call that was made is still in progress
+    bool windows = true;
+    bool can_sum_fp8 = true;
+    bool memory_can_be_shared = true; // else neither windows nor local registrations exist
+    bool abort_spreads = true;        // to the other ranks, as it does between machines
+    std::vector<FakeFault> faults{};
+};
+
+struct FakeEvent {
+    std::uint64_t issued = 0, reached = 0;
+};
+
+struct FakeStream;
+struct FakeGroup;
+
+struct FakeComm {
+    FakeGroup* group;
+    int rank;
+    int world_rank;
+    FakeStream* stream = nullptr;
+    NcclStatus error{};
+    int polls = 0;
+    int issued = 0; // collectives so far
+    int splits = 0;
+    FakeComm** made = nullptr; // where the result of a split goes
+    bool finalizing = false;
+    bool dead = false;
+};
+
+struct FakeOperation {
+    std::string name;
+    FakeComm* comm;
+    const void* from;
+    void* to;
+    std::size_t count;
+    DType dtype;
+    int peer; // root, or the other side
+    int number = 0;
+    bool done = false;
+};
+
+struct FakeItem {
+    enum class Kind { operations, record, wait, copy };
+    Kind kind;
+    std::vector<FakeOperation> operations{};
+    FakeEvent* event = nullptr;
+    std::uint64_t version = 0;
+    void* to = nullptr;
+    const void* from = nullptr;
+    std::size_t bytes = 0;
+};
+
+struct FakeStream {
+    std::deque<FakeItem> items{};
+    std::deque<FakeItem> late{}; // taken, but still in progress
+    int launches = 0;            // groups of operations, or single ones
+};
+
+struct FakeGroup {
+    struct Request {
+        FakeComm* comm;
+        int color, key;
+    };
+    int size;
+    std::vector<FakeComm*> members;
+    int joined = 0;
+    std::map<int, std::vector<Request>> splits{}; // by the number of the split
+
+    explicit FakeGroup(int ranks)
+        : size(ranks)
+        , members(static_cast<std::size_t>(ranks)) {}
+};
+
+/// What must be zero in the end.
+struct FakeLive {
+    int comms = 0, events = 0, registrations = 0, windows = 0, device_blocks = 0, host_blocks = 0;
+    bool operator==(const FakeLive&) const = default;
+};
+
+/// All of it is guarded by `mutex`; FakeNccl takes it once per call.
+class FakeWorld {
+  public:
+    explicit FakeWorld(int ranks, FakeOptions options = {})
+        : options_(std::move(options))
+        , streams_(static_cast<std::size_t>(ranks))
+        , logs_(static_cast<std::size_t>(ranks))
+        , calls_(static_cast<std::size_t>(ranks)) {}
+
+    const FakeOptions& options() const { return options_; }
+    FakeStream* stream(int rank) { return &streams_[static_cast<std::size_t>(rank)]; }
+    FakeStream* another_stream() { // of any rank
+        const std::lock_guard lock(mutex);
+        return &streams_.emplace_back();
+    }
+    /// Let what a test enqueues run where it can.
+    void run() {
+        const std::lock_guard lock(mutex);
+        progress();
+    }
+
+    /// Calls of a rank since the last time, polling left out.
+    std::vector<std::string> take_log(int rank) {
+        const std::lock_guard lock(mutex);
+        return std::exchange(logs_[static_cast<std::size_t>(rank)], {});
+    }
+    std::vector<std::string> complaints() {
+        const std::lock_guard lock(mutex);
+        return complaints_;
+    }
+    FakeLive live() {
+        const std::lock_guard lock(mutex);
+        return live_;
+    }
+
+    // What FakeNccl is made of.
+    std::mutex mutex;
+    FakeLive live_;
+    std::string last_error_;
+    int misaligned_ = 0; // collectives over memory that is not aligned to 16 bytes
+    std::map<const void*, ragged::MemorySpace> spaces_; // of pointers that are not to the rank's device
+
+    void complain(std::string text) {
+        last_error_ = text;
+        complaints_.push_back(std::move(text));
+    }
+    NcclStatus enter(int rank, const std::string& function, const std::string& details = "") {
+        logs_[static_cast<std::size_t>(rank)].push_back(function + details);
+        const int call = calls_[static_cast<std::size_t>(rank)][function]++;
+        for (const FakeFault& fault : options_.faults)
+            if (fault.rank == rank && fault.function == function && fault.call == call) {
+                last_error_ = "injected";
+                return fault.status;
+            }
+        return {};
+    }
+
+    FakeComm* make_comm(FakeGroup& group, int rank, int world_rank) {
+        FakeComm& comm = *comms_.emplace_back(new FakeComm{&group, rank, world_rank});
+        group.members[static_cast<std::size_t>(rank)] = &comm;
+        ++group.joined;
+        comm.polls = options_.polls;
+        ++live_.comms;
+        return &comm;
+    }
+    FakeGroup& group_of(const std::array<char, 128>& id, int size) {
+        auto& group = by_id_[id];
+        if (!group)
+            group = std::make_unique<FakeGroup>(size);
+        return *group;
+    }
+    FakeGroup& split_group(FakeGroup* parent, int number, int color, int size) {
+        auto& group = split_groups_[{parent, number, color}];
+        if (!group)
+            group = std::make_unique<FakeGroup>(size);
+        return *group;
+    }
+    int num_streams() const { return static_cast<int>(streams_.size()); }
+
+    void enqueue(FakeStream& stream, FakeItem item) {
+        for (FakeOperation& operation : item.operations)
+            if (operation.name != "send" && operation.name != "receive")
+                operation.number = operation.comm->issued++;
+        if (item.kind == FakeItem::Kind::operations) {
+            ++stream.launches;
+            if (options_.polls > 0) {
+                for (FakeOperation& operation : item.operations)
+                    operation.comm->polls = options_.polls;
+                stream.late.push_back(std::move(item));
+                return;
+            }
+        }
+        stream.items.push_back(std::move(item));
+    }
+
+    /// Run everything that can run.
+    void progress() {
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (FakeStream& stream : streams_)
+                while (!stream.items.empty() && run(stream.items.front())) {
+                    stream.items.pop_front();
+                    moved = true;
+                }
+        }
+    }
+
+    void fail(FakeGroup& group, NcclStatus status, const std::string& text) {
+        last_error_ = text;
+        for (FakeComm* comm : group.members)
+            if (comm != nullptr && comm->error.ok())
+                comm->error = status;
+    }
+
+    /// Take the operations of an aborted communicator out of the streams.
+    void drop_operations(FakeComm* comm) {
+        for (FakeStream& stream : streams_) {
+            for (auto* queue : {&stream.items, &stream.late})
+                for (FakeItem& item : *queue)
+                    for (FakeOperation& operation : item.operations)
+                        operation.done = operation.done || operation.comm == comm;
+        }
+    }
+    static bool in_stream(const FakeComm* comm) {
+        for (const auto* queue : {&comm->stream->items, &comm->stream->late})
+            for (const FakeItem& item : *queue)
+                for (const FakeOperation& operation : item.operations)
+                    if (operation.comm == comm && !operation.done)
+                        return true;
+        return false;
+    }
+
+  private:
+    bool run(FakeItem& item) {
+        switch (item.kind) {
+        case FakeItem::Kind::record:
+            item.event->reached = item.version;
+            return true;
+        case FakeItem::Kind::wait:
+            return item.event->reached >= item.version;
+        case FakeItem::Kind::copy:
+            std::memcpy(item.to, item.from, item.bytes);
+            return true;
+        default:
+            break;
+        }
+        bool all = true;
+        for (FakeOperation& operation : item.operations) {
+            if (!operation.done && operation.comm->error.ok())
+                run(operation, item);
+            all = all && operation.done;
+        }
+        return all;
+    }
+
+    void run(FakeOperation& operation, FakeItem& item) {
+        if (operation.name == "send")
+            return; // the receiver takes it
+        if (operation.name == "receive")
+            return receive(operation, item);
+        std::vector<FakeOperation*> calls;
+        for (FakeComm* member : operation.comm->group->members)
+            calls.push_back(at_head(member, [&](const FakeOperation& other) {
+                return other.name != "send" && other.name != "receive" && other.number == operation.number;
+            }));
+        for (FakeOperation* call : calls)
+            if (call == nullptr)
+                return;
+        for (std::size_t rank = 1; rank < calls.size(); ++rank)
+            if (describe(*calls[rank]) != describe(*calls[0]))
+                return fail(*operation.comm->group, fake_invalid_usage,
+                            concat("rank ", rank, " called ", describe(*calls[rank]), ", rank 0 ",
+                                   describe(*calls[0])));
+        execute(calls);
+        for (FakeOperation* call : calls)
+            call->done = true;
+    }
+
+    void receive(FakeOperation& operation, FakeItem& item) {
+        for (const FakeOperation& before : item.operations) // messages match in order
+            if (&before == &operation)
+                break;
+            else if (!before.done && before.name == "receive" && before.comm == operation.comm &&
+                     before.peer == operation.peer)
+                return;
+        FakeComm* peer = operation.comm->group->members[static_cast<std::size_t>(operation.peer)];
+        FakeOperation* sent = at_head(peer, [&](const FakeOperation& other) {
+            return other.name == "send" && other.peer == operation.comm->rank;
+        });
+        if (sent == nullptr)
+            return;
+        if (sent->count != operation.count || sent->dtype != operation.dtype)
+            return fail(*operation.comm->group, fake_invalid_usage,
+                        concat("rank ", peer->rank, " sent ", sent->count, ' ', name(sent->dtype),
+                               " to rank ", operation.comm->rank, ", which expects ", operation.count, ' ',
+                               name(operation.dtype)));
+        std::memcpy(operation.to, sent->from, bytes_of(operation));
+        sent->done = operation.done = true;
+    }
+
+    /// The first operation of `comm` that is not done, where its stream is now.
+    template <class Matches>
+    static FakeOperation* at_head(FakeComm* comm, const Matches& matches) {
+        if (comm == nullptr || comm->stream == nullptr || comm->stream->items.empty())
+            return nullptr;
+        for (FakeOperation& operation : comm->stream->items.front().operations)
+            if (!operation.done && operation.comm == comm && matches(operation))
+                return &operation;
+        return nullptr;
+    }
+
+    static std::string describe(const FakeOperation& operation) {
+        return concat(operation.name, " of ", operation.count, ' ', name(operation.dtype), ", root ",
+                      operation.peer);
+    }
+    static std::size_t bytes_of(const FakeOperation& operation) {
+        return operation.count * static_cast<std::size_t>(size_bytes(operation.dtype));
+    }
+
+    /// In rank order, sums in accumulator_t: the same bits on every run.
+    static void execute(const std::vector<FakeOperation*>& calls) {
+        const FakeOperation& first = *calls[0];
+        const std::size_t bytes = bytes_of(first);
+        const auto root = static_cast<std::size_t>(first.peer);
+        if (first.name == "broadcast") {
+            for (FakeOperation* call : calls)
+                if (call != calls[root])
+                    std::memcpy(call->to, calls[root]->from, bytes);
+        } else if (first.name == "all_gather") {
+            for (FakeOperation* call : calls)
+                for (std::size_t rank = 0; rank < calls.size(); ++rank)
+                    if (call != calls[rank])
+                        std::memcpy(static_cast<char*>(call->to) + rank * bytes, calls[rank]->from, bytes);
+        } else if (first.name == "all_reduce") {
+            const std::vector<char> sum = sum_of(calls, 0);
+            for (FakeOperation* call : calls)
+                std::memcpy(call->to, sum.data(), bytes);
+        } else if (first.name == "reduce") {
+            std::memcpy(calls[root]->to, sum_of(calls, 0).data(), bytes);
+        } else { // reduce_scatter: in place, so all sums before the first result
+            std::vector<std::vector<char>> sums;
+            for (std::size_t rank = 0; rank < calls.size(); ++rank)
+                sums.push_back(sum_of(calls, rank * bytes));
+            for (std::size_t rank = 0; rank < calls.size(); ++rank)
+                std::memcpy(calls[rank]->to, sums[rank].data(), bytes);
+        }
+    }
+
+    static std::vector<char> sum_of(const std::vector<FakeOperation*>& calls, std::size_t offset) {
+        switch (calls[0]->dtype) {
+        case DType::f32:
+            return sum_as<float>(calls, offset);
+        case DType::f64:
+            return sum_as<double>(calls, offset);
+        case DType::bf16:
+            return sum_as<ragged::bf16>(calls, offset);
+        case DType::f16:
+            return sum_as<ragged::f16>(calls, offset);
+        case DType::f8e4m3:
+            return sum_as<ragged::f8e4m3>(calls, offset);
+        case DType::f8e5m2:
+            return sum_as<ragged::f8e5m2>(calls, offset);
+        case DType::i8:
+            return sum_as<std::int8_t>(calls, offset);
+        default:
+            return sum_as<std::uint8_t>(calls, offset);
+        }
+    }
+    template <class T>
+    static std::vector<char> sum_as(const std::vector<FakeOperation*>& calls, std::size_t offset) {
+        std::vector<char> result(bytes_of(*calls[0]));
+        for (std::size_t at = 0; at < result.size(); at += sizeof(T)) {
+            ragged::accumulator_t<T> sum{};
+            for (const FakeOperation* call : calls) {
+                T value;
+                std::memcpy(&value, static_cast<const char*>(call->from) + offset + at, sizeof(T));
+                sum += static_cast<ragged::accumulator_t<T>>(value);
+            }
+            const T rounded = static_cast<T>(sum);
+            std::memcpy(result.data() + at, &rounded, sizeof(T));
+        }
+        return result;
+    }
+
+    FakeOptions options_;
+    std::deque<FakeStream> streams_; // a deque, as handles point to them
+    std::vector<std::unique_ptr<FakeComm>> comms_;
+    std::map<std::tuple<FakeGroup*, int, int>, std::unique_ptr<FakeGroup>> split_groups_;
+    std::map<std::array<char, 128>, std::unique_ptr<FakeGroup>> by_id_;
+    std::vector<std::vector<std::string>> logs_;
+    std::vector<std::map<std::string, int>> calls_;
+    std::vector<std::string> complaints_;
+};
+
+} // namespace support
