@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything, in the order of the data. Each layer includes only layers above it; comm and group, the two
-// ways to work on a buffer, do not see each other.
+// ways to work on a buffer, do not see each other. Engines have umbrellas of their own, and so do the headers
+// that only a job of several processes needs: nccl.hpp, comm/bootstrap.hpp.
 #pragma once
 
 #include <ragged/version.hpp>
