@@ -5,7 +5,9 @@
 // first of all, and counts what must be given back.
 #pragma once
 
+#include <barrier>
 #include <exception>
+#include <optional>
 #include <thread>
 
 #include <ragged/comm/nccl_registration.hpp>
@@ -103,14 +105,16 @@ class FakeNccl {
         return call("group_start", "", [&] { ++depth(); });
     }
     NcclStatus group_end() const {
+        const bool open = depth() > 0;
+        depth() -= open;
+        auto operations = depth() == 0 ? std::exchange(pending(), {})
+                                       : std::vector<std::pair<FakeOperation, FakeStream*>>{};
         return call("group_end", "", [&] {
-            if (depth() == 0) {
+            if (!open) {
                 world_->complain("a group ends that did not start");
                 return fake_invalid_usage;
             }
-            if (--depth() > 0 || pending().empty())
-                return fake_success;
-            return launch(std::exchange(pending(), {}));
+            return operations.empty() ? fake_success : launch(std::move(operations));
         });
     }
     NcclStatus all_gather(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
@@ -344,23 +348,34 @@ class FakeNccl {
 
 using FakeCommunicator = ragged::BasicNcclCommunicator<FakeNccl>;
 
-/// Run `body(FakeCommunicator&)` on every rank of the world, each in its own thread; the first exception is
-/// rethrown here. A rank that throws abandons its communicators.
+/// Run `body(FakeCommunicator&)` on every rank of the world, each in its own thread, when all have begun; the
+/// first exception is rethrown here. A rank that throws abandons its communicators.
 template <class Body>
 void run_fake_ranks(FakeWorld& world, int size, const Body& body, const ragged::NcclOptions& options = {}) {
     std::vector<std::exception_ptr> failures(static_cast<std::size_t>(size));
     const auto id = FakeCommunicator::make_id(FakeNccl(world, 0));
+    std::barrier<> begun(size);
+    const auto run_rank = [&](int rank) {
+        std::optional<FakeCommunicator> comm;
+        try {
+            comm.emplace(id, rank, size, world.stream(rank), options, FakeNccl(world, rank));
+        } catch (...) {
+            begun.arrive_and_drop();
+            throw;
+        }
+        begun.arrive_and_wait();
+        try {
+            body(*comm);
+        } catch (const std::exception& error) {
+            comm->abandon(error.what());
+            throw;
+        }
+    };
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size; ++rank)
         threads.emplace_back([&, rank] {
             try {
-                FakeCommunicator comm(id, rank, size, world.stream(rank), options, FakeNccl(world, rank));
-                try {
-                    body(comm);
-                } catch (const std::exception& error) {
-                    comm.abandon(error.what());
-                    throw;
-                }
+                run_rank(rank);
             } catch (...) {
                 failures[static_cast<std::size_t>(rank)] = std::current_exception();
             }

@@ -233,8 +233,10 @@ class FakeWorld {
                 comm->error = status;
     }
 
-    /// Take the operations of an aborted communicator out of the streams.
+    /// Take the operations of an aborted communicator out of the streams, and the copies beside them.
     void drop_operations(FakeComm* comm) {
+        std::erase_if(comm->stream->items,
+                      [](const FakeItem& item) { return item.kind == FakeItem::Kind::copy; });
         for (FakeStream& stream : streams_) {
             for (auto* queue : {&stream.items, &stream.late})
                 for (FakeItem& item : *queue)
