@@ -13,4 +13,5 @@
 #include <ragged/comm/nccl_member.hpp>
 #include <ragged/comm/nccl_options.hpp>
 #include <ragged/comm/nccl_registration.hpp>
+#include <ragged/comm/nccl_resource.hpp>
 #include <ragged/comm/nccl_stream.hpp>

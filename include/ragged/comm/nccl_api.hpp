@@ -16,6 +16,25 @@
 
 namespace ragged {
 
+namespace detail {
+
+/// Makes a device current, and the one before it in the end.
+class CurrentDevice {
+  public:
+    explicit CurrentDevice(int device) {
+        static_cast<void>(cudaGetDevice(&before_));
+        static_cast<void>(cudaSetDevice(device));
+    }
+    ~CurrentDevice() { static_cast<void>(cudaSetDevice(before_)); }
+    CurrentDevice(const CurrentDevice&) = delete;
+    CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+  private:
+    int before_ = 0;
+};
+
+} // namespace detail
+
 struct NcclApi {
     using Comm = ncclComm_t;
     using Stream = cudaStream_t;
@@ -161,7 +180,7 @@ struct NcclApi {
     }
 
     static NcclStatus create_event(int device, Event& event) {
-        const OnDevice there(device);
+        const detail::CurrentDevice there(device);
         return of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     }
     static NcclStatus destroy_event(Event event) {
@@ -179,7 +198,7 @@ struct NcclApi {
     }
 
     static NcclStatus allocate_device(int device, std::size_t bytes, void*& pointer) {
-        const OnDevice there(device);
+        const detail::CurrentDevice there(device);
         return of(cudaMalloc(&pointer, bytes));
     }
     static NcclStatus free_device(void* pointer) {
@@ -196,21 +215,6 @@ struct NcclApi {
     }
 
   private:
-    /// Makes a device current, and the one before it in the end.
-    class OnDevice {
-      public:
-        explicit OnDevice(int device) {
-            static_cast<void>(cudaGetDevice(&before_));
-            static_cast<void>(cudaSetDevice(device));
-        }
-        ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
-        OnDevice(const OnDevice&) = delete;
-        OnDevice& operator=(const OnDevice&) = delete;
-
-      private:
-        int before_ = 0;
-    };
-
     static ncclDataType_t native(DType dtype) {
         switch (dtype) {
         case DType::f32:

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory that NCCL can share between ranks: what a symmetric window needs. For an arena, taken once.
+//
+//     ragged::NcclResource resource(stream);
+//     ragged::Memory arena(resource, bytes);
+//     const auto registered = ragged::register_memory(world, arena.data(), arena.bytes());
+#pragma once
+
+#include <ragged/buffer/memory_resource.hpp>
+#include <ragged/comm/nccl_api.hpp>
+
+namespace ragged {
+
+/// Memory of ncclMemAlloc on the device that is current at construction. Allocation and release synchronise
+/// with the device. Free it after its registrations.
+class NcclResource {
+  public:
+    /// @param stream  zeroes memory; outlives the resource
+    /// @throws BufferError  there is no device
+    explicit NcclResource(cudaStream_t stream)
+        : stream_(stream) {
+        require(NcclApi::device(device_), "no device");
+    }
+
+    MemorySpace space() const { return MemorySpace::of_device(device_); }
+
+    /// @throws BufferError  out of memory, with the bytes asked for, or NCCL's memory is not aligned
+    void* allocate(std::size_t bytes) {
+        const detail::CurrentDevice there(device_);
+        void* pointer = nullptr;
+        require(NcclApi::of(ncclMemAlloc(&pointer, bytes)),
+                concat("out of device memory: ", bytes, " bytes"));
+        if (reinterpret_cast<std::uintptr_t>(pointer) % buffer_alignment != 0) {
+            deallocate(pointer, bytes);
+            throw BufferError(
+                concat("ncclMemAlloc: ", bytes, " bytes are not aligned to ", buffer_alignment));
+        }
+        return pointer;
+    }
+    /// Blocks until it is done, as other streams may use the memory next. @throws BufferError
+    void zero(void* pointer, std::size_t bytes) {
+        require(NcclApi::of(cudaMemsetAsync(pointer, 0, bytes, stream_)), "zeroing failed");
+        require(NcclApi::of(cudaStreamSynchronize(stream_)), "zeroing failed");
+    }
+    void deallocate(void* pointer, std::size_t) noexcept {
+        const detail::CurrentDevice there(device_);
+        static_cast<void>(ncclMemFree(pointer));
+    }
+
+  private:
+    static void require(NcclStatus status, const std::string& what) {
+        if (!status.ok())
+            throw BufferError(concat(what, ": ", NcclApi::text(status)));
+    }
+
+    cudaStream_t stream_;
+    int device_ = 0;
+};
+
+static_assert(memory_resource<NcclResource>);
+
+} // namespace ragged

@@ -1,0 +1,16 @@
+# The NCCL communicator on one device. The program itself says that it is skipped where there is none.
+if(NOT doctest_FOUND)
+    ragged_skipped_test(gpu.nccl gpu "doctest was not found")
+elseif(NOT TARGET ragged::nccl)
+    if(NOT ragged_nccl_REASON)
+        set(ragged_nccl_REASON "RAGGED_BACKENDS is off")
+    endif()
+    ragged_skipped_test(gpu.nccl gpu "${ragged_nccl_REASON}")
+else()
+    add_executable(gpu.nccl gpu/nccl_test.cpp)
+    target_link_libraries(gpu.nccl PRIVATE ragged_development ragged::nccl doctest::doctest)
+    target_include_directories(gpu.nccl PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    add_test(NAME gpu.nccl COMMAND gpu.nccl)
+    set_tests_properties(gpu.nccl PROPERTIES LABELS gpu TIMEOUT 300 RESOURCE_LOCK device
+        SKIP_REGULAR_EXPRESSION "^skipped: ")
+endif()
