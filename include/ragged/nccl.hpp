@@ -10,8 +10,10 @@
 #include <ragged/comm/nccl_communicator.hpp>
 #include <ragged/comm/nccl_completion.hpp>
 #include <ragged/comm/nccl_error.hpp>
+#include <ragged/comm/nccl_group.hpp>
 #include <ragged/comm/nccl_member.hpp>
 #include <ragged/comm/nccl_options.hpp>
 #include <ragged/comm/nccl_registration.hpp>
 #include <ragged/comm/nccl_resource.hpp>
+#include <ragged/comm/nccl_scratch.hpp>
 #include <ragged/comm/nccl_stream.hpp>

@@ -35,7 +35,10 @@ class FakeNccl {
     bool has_windows() const { return world_->options().windows; }
 
     NcclStatus unique_id(UniqueId& id) const {
-        return call("unique_id", "", [&] { id.fill('i'); });
+        return call("unique_id", "", [&] {
+            id.fill(0);
+            id[0] = static_cast<char>(++world_->ids_);
+        });
     }
     NcclStatus initialise(Comm& comm, int size, const UniqueId& id, int rank) const {
         return call("initialise", "", [&] {

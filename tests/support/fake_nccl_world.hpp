@@ -158,6 +158,7 @@ class FakeWorld {
     std::mutex mutex;
     FakeLive live_;
     std::string last_error_;
+    int ids_ = 0;
     int misaligned_ = 0; // collectives over memory that is not aligned to 16 bytes
     std::map<const void*, ragged::MemorySpace> spaces_; // of pointers that are not to the rank's device
 

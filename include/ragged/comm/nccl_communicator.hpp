@@ -179,7 +179,7 @@ class BasicNcclCommunicator {
 
     Completion barrier() {
         return member_->run(member_->named("barrier", 1, DType::u8), false, [&] {
-            std::uint8_t* byte = shared().device_scratch();
+            std::uint8_t* byte = shared().scratch().device();
             return api().all_reduce(byte, byte, 1, DType::u8, native(), stream());
         });
     }
@@ -188,7 +188,7 @@ class BasicNcclCommunicator {
     /// An exception of body() ends the group and goes on.
     template <class Body>
     void group(Body&& body) {
-        typename Shared::Group open(shared(), {"group", rank(), size()});
+        detail::NcclGroup<Api> open(shared(), {"group", rank(), size()});
         body();
         open.end();
     }
@@ -200,8 +200,8 @@ class BasicNcclCommunicator {
         member_->check_host_memory(operation, base, bytes, size());
         member_->refuse_in_group(operation);
         const auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
-        const std::size_t whole = unsigned_of(bytes), chunk = shared().scratch_bytes() / ranks;
-        std::uint8_t* const scratch = shared().host_scratch();
+        const std::size_t whole = unsigned_of(bytes), chunk = shared().scratch().bytes() / ranks;
+        std::uint8_t* const scratch = shared().scratch().host();
         for (std::size_t at = 0, length = 0; at < whole; at += length) {
             length = std::min(chunk, whole - at);
             std::memcpy(scratch + own * length, base + own * whole + at, length);

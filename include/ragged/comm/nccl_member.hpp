@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <ragged/comm/nccl_completion.hpp>
+#include <ragged/comm/nccl_group.hpp>
 #include <ragged/core/integer.hpp>
 
 namespace ragged::detail {
@@ -55,7 +56,8 @@ class NcclMember {
         stream_->check(
             stream_->api().split(parent_->comm_, color, key, comm_, stream_->options().share_resources),
             operation);
-        stream_->poll(operation, [&] { return comm_ != Comm{}; }); // NCCL sets it when the split is done
+        stream_->settle(operation);
+        stream_->poll(operation, [&] { return comm_ != Comm{}; }); // NCCL sets it in the end
         stream_->join(comm_);
         stream_->settle(operation);
         stream_->check(stream_->api().rank_of(comm_, rank_, size_), operation);
@@ -89,7 +91,7 @@ class NcclMember {
     /// In a group of NCCL's own.
     template <class Body>
     NcclStatus together(const NcclOperation& operation, Body body) {
-        typename NcclStream<Api>::Group open(*stream_, operation);
+        NcclGroup<Api> open(*stream_, operation);
         body();
         open.end();
         return {};
@@ -166,6 +168,7 @@ class NcclMember {
     }
     void refuse_in_group(const NcclOperation& operation) const {
         stream_->require_usable(operation);
+        stream_->require_own_group(operation);
         if (stream_->in_group())
             stream_->refuse(operation, "called inside a group");
     }
@@ -190,7 +193,7 @@ class NcclMember {
     /// [ranks * bytes] of the pinned scratch in place, through that of the device.
     void gather_scratch(const NcclOperation& operation, std::size_t bytes) {
         const std::size_t own = static_cast<std::size_t>(rank_) * bytes;
-        std::uint8_t *const host = stream_->host_scratch(), *const device = stream_->device_scratch();
+        std::uint8_t *const host = stream_->scratch().host(), *const device = stream_->scratch().device();
         Api& api = stream_->api();
         run(operation, false, [&] {
             stream_->check(api.copy(device + own, host + own, bytes, stream_->stream()), operation);

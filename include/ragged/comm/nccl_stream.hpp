@@ -20,6 +20,7 @@
 #include <ragged/buffer/memory_space.hpp>
 #include <ragged/comm/nccl_error.hpp>
 #include <ragged/comm/nccl_options.hpp>
+#include <ragged/comm/nccl_scratch.hpp>
 
 namespace ragged {
 
@@ -38,38 +39,6 @@ class NcclStream {
         bool recorded = false;
     };
 
-    /// Operations between construction and end() start together. Left by an exception, it ends all the same,
-    /// so that the engine is not left inside; what fails then shows in the next call.
-    class Group {
-      public:
-        Group(NcclStream& stream, const NcclOperation& operation)
-            : stream_(stream)
-            , operation_(operation) {
-            stream.require_usable(operation);
-            if (stream.depth_ == 0)
-                stream.check(stream.api_.group_start(), operation);
-            ++stream.depth_;
-        }
-        void end() {
-            ended_ = true;
-            stream_.end_group(operation_);
-        }
-        ~Group() {
-            if (!ended_)
-                try {
-                    stream_.end_group(operation_);
-                } catch (...) { // kept as the first failure
-                }
-        }
-        Group(const Group&) = delete;
-        Group& operator=(const Group&) = delete;
-
-      private:
-        NcclStream& stream_;
-        NcclOperation operation_;
-        bool ended_ = false;
-    };
-
     NcclStream(Api api, Stream stream, const NcclOptions& options)
         : api_(std::move(api))
         , stream_(std::move(stream))
@@ -79,19 +48,14 @@ class NcclStream {
     ~NcclStream() {
         for (const Mark& mark : marks_)
             static_cast<void>(api_.destroy_event(mark.event));
-        if (device_scratch_ != nullptr)
-            static_cast<void>(api_.free_device(device_scratch_));
-        if (host_scratch_ != nullptr)
-            static_cast<void>(api_.free_host(host_scratch_));
     }
 
     /// Take what operations need later, as those allocate nothing. Synchronises as cudaMalloc does.
     void prepare(const NcclOperation& operation) {
         check(api_.device(device_), operation);
         check(api_.can_sum_fp8(device_, can_sum_fp8_), operation);
-        scratch_bytes_ = std::max(scratch_bytes_, static_cast<std::size_t>(operation.size));
-        check(api_.allocate_device(device_, scratch_bytes_, device_scratch_), operation);
-        check(api_.allocate_host(scratch_bytes_, host_scratch_), operation);
+        const std::size_t least = static_cast<std::size_t>(operation.size); // a byte per rank
+        check(scratch_.allocate(device_, std::max(std::size_t{1} << 16, least)), operation);
     }
 
     Api& api() { return api_; }
@@ -102,10 +66,7 @@ class NcclStream {
     bool in_group() const { return depth_ > 0; }
     bool failed() const { return failure_.has_value(); }
 
-    /// [scratch_bytes] each, for control messages: at least one byte per rank.
-    std::uint8_t* device_scratch() const { return static_cast<std::uint8_t*>(device_scratch_); }
-    std::uint8_t* host_scratch() const { return static_cast<std::uint8_t*>(host_scratch_); }
-    std::size_t scratch_bytes() const { return scratch_bytes_; }
+    const NcclScratch<Api>& scratch() const { return scratch_; }
 
     /// From now on `comm` is polled, and aborted on failure.
     void join(Comm comm) { comms_.push_back(comm); }
@@ -129,6 +90,15 @@ class NcclStream {
             throw_failure(concat(failure_->text, " (seen by ", operation.name, " on rank ", operation.rank,
                                  "; the communicator and those split from it are of no use any more)"),
                           std::string(operation.name));
+    }
+
+    /// NCCL's groups belong to the thread: what others call inside one starts late, and their marks would
+    /// lie.
+    /// @throws CommError  a group of another stream is open; nothing has failed then
+    void require_own_group(const NcclOperation& operation) const {
+        if (open_group() != nullptr && open_group() != this)
+            throw CommError(concat(operation.text(), ": a group of another stream is open"),
+                            std::string(operation.name), operation.rank);
     }
 
     /// Keep the first failure, abort every communicator of the family, throw. Inside a group the abort waits
@@ -185,8 +155,36 @@ class NcclStream {
         }
     }
 
+    /// For NcclGroup. What is enqueued in between starts, and has its one mark, at the outermost end.
+    void begin_group(const NcclOperation& operation) {
+        require_usable(operation);
+        require_own_group(operation);
+        if (depth_ == 0)
+            check(api_.group_start(), operation);
+        ++depth_;
+        open_group() = this;
+    }
+    void end_group(const NcclOperation& operation) {
+        if (--depth_ > 0)
+            return;
+        open_group() = nullptr;
+        const NcclStatus status = api_.group_end();
+        Mark* const mark = std::exchange(group_mark_, nullptr);
+        if (mark != nullptr)
+            drop(*mark);
+        if (failure_)
+            abort_all();
+        require_usable(operation);
+        check(status, operation);
+        if (status.in_progress())
+            settle(operation);
+        if (mark != nullptr)
+            finish(*mark, false, operation);
+    }
+
     /// A mark for what is enqueued next; held once. Inside a group, the one mark of the group.
     Mark& take_mark(const NcclOperation& operation) {
+        require_own_group(operation);
         if (depth_ == 0)
             return hold(free_mark(operation));
         if (group_mark_ == nullptr)
@@ -218,11 +216,6 @@ class NcclStream {
         check(api_.wait_event(other, mark.event), operation);
     }
 
-    void abort_all() noexcept {
-        for (; !comms_.empty(); comms_.pop_back())
-            static_cast<void>(api_.abort(comms_.back()));
-    }
-
   private:
     struct Failure {
         std::string text;
@@ -242,27 +235,20 @@ class NcclStream {
         return asynchronous;
     }
 
-    void end_group(const NcclOperation& operation) {
-        if (--depth_ > 0)
-            return;
-        const NcclStatus status = api_.group_end();
-        Mark* const mark = std::exchange(group_mark_, nullptr);
-        if (mark != nullptr)
-            drop(*mark);
-        if (failure_)
-            abort_all();
-        require_usable(operation);
-        check(status, operation);
-        if (status.in_progress())
-            settle(operation);
-        if (mark != nullptr)
-            finish(*mark, false, operation);
+    void abort_all() noexcept {
+        for (; !comms_.empty(); comms_.pop_back())
+            static_cast<void>(api_.abort(comms_.back()));
     }
 
     void require_recorded(const Mark& mark, const NcclOperation& operation) {
         require_usable(operation);
         if (!mark.recorded)
             refuse(operation, "waited for inside the group that starts it");
+    }
+
+    static const NcclStream*& open_group() {
+        thread_local const NcclStream* stream = nullptr;
+        return stream;
     }
 
     static Mark& hold(Mark& mark) {
@@ -285,9 +271,7 @@ class NcclStream {
     NcclOptions options_;
     int device_ = 0;
     bool can_sum_fp8_ = false;
-    void* device_scratch_ = nullptr;
-    void* host_scratch_ = nullptr;
-    std::size_t scratch_bytes_ = std::size_t{1} << 16;
+    NcclScratch<Api> scratch_{api_};
     std::vector<Comm> comms_; // of the family, in the order of their making
     std::deque<Mark> marks_;  // a deque, as completions point to them
     int depth_ = 0;

@@ -240,6 +240,29 @@ TEST_CASE("inside a group nobody waits") {
     }
 }
 
+TEST_CASE("a group takes no part in what runs on another stream") {
+    FakeWorld world(2);
+    const auto alone = [&](int rank) {
+        const FakeNccl api(world, rank);
+        return FakeCommunicator(FakeCommunicator::make_id(api), 0, 1, world.stream(rank), {}, api);
+    };
+    {
+        FakeCommunicator one = alone(0), two = alone(1);
+        float x = 0;
+        one.group([&] {
+            auto first = one.all_reduce(&x, 1);
+            CHECK(message_of([&] { two.all_reduce(&x, 1).wait(); }) ==
+                  "all_reduce of 1 f32 on rank 0 of 1: a group of another stream is open");
+            CHECK(
+                contains(message_of([&] { two.group([] {}); }), "group on rank 0 of 1: a group of another"));
+            CHECK(contains(message_of([&] { static_cast<void>(two.split(0, 0)); }), "a group of another"));
+        });
+        CHECK_NOTHROW(two.all_reduce(&x, 1).wait());
+        CHECK_NOTHROW(one.all_reduce(&x, 1).wait());
+    }
+    check_clean(world);
+}
+
 TEST_CASE("nothing is created, allocated or waited for in the steady state") {
     for (int polls : {0, 2}) {
         FakeWorld world(2, {.polls = polls});
