@@ -196,7 +196,8 @@ void scale_against_per_tensor(benchmark::State& state) {
     auto x = setup.buffer<float>();
     const auto per_tensor = [&] {
         for (std::size_t tensor = 0; tensor < setup.plan.tensors.size(); ++tensor)
-            ragged::host::update(ragged::op::Cast<float>{one}, ragged::shard(x, tensor).flat());
+            ragged::HostExecutor{}.map(ragged::op::Cast<float>{one}, ragged::shard(x, tensor).flat(),
+                                       ragged::shard(x, tensor).data());
     };
     bench::report(state, bench::measure([&] { ragged::scale(x, one); }, per_tensor), setup.elements() * 8);
 }

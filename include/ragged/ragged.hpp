@@ -71,7 +71,9 @@
 
 // group: operations over all tensors of a buffer at once
 #include <ragged/group/by_piece.hpp>
+#include <ragged/group/executor.hpp>
 #include <ragged/group/flat.hpp>
+#include <ragged/group/fold_order.hpp>
 #include <ragged/group/host_executor.hpp>
 #include <ragged/group/operations.hpp>
 #include <ragged/group/piece_table.hpp>

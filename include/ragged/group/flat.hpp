@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Group operations that need no table: one pass over the contiguous values of a buffer, whatever the number
-// of tensors. All are local and run on the host before they return. Padding goes along: it is zero, and stays
-// zero.
+// of tensors. All are local. The executor, last and the host's by default, says where they run: the host's
+// are done when they return, a device's are enqueued on its stream and block nobody. All refuse a buffer
+// whose memory is not in the executor's space. Padding goes along: it is zero, and stays zero.
 //
 //     ragged::cast(master, weights);                   // fp32 masters into the bf16 slot
 //     const bool good = ragged::all_finite(gradients);
+//     ragged::sum_of_squares(gradients, on_device, executor);
 #pragma once
 
 #include <cmath> // std::fabs
 #include <cstdint>
-#include <cstring>
 #include <limits>
+#include <span>
 #include <string_view>
 
 #include <ragged/buffer/dbuffer.hpp>
@@ -43,6 +45,12 @@ void require_same_plan(const A& a, const B& b) {
                                  " and rank ", b.shard_rank()));
 }
 
+/// The buffer's memory is where the executor works.
+template <class E, class... Buffers>
+void require_executor(const E& executor, const Buffers&... buffers) {
+    (require_space(buffers, executor.space(), "the executor"), ...);
+}
+
 /// A factor that is infinite in the type the operation computes in would turn zero padding into NaN.
 template <class Compute>
 void require_finite(double factor, std::string_view operation) {
@@ -51,100 +59,127 @@ void require_finite(double factor, std::string_view operation) {
             concat(operation, ": factor ", factor, " is not finite and would turn zero padding into NaN"));
 }
 
-template <class T>
-std::span<const T> const_span(std::span<T> values) {
-    return values;
+template <class Op, class T, class Topology, class State, class PlanType, class Result, class E>
+void reduce(const Op& op, const DBuffer<T, Topology, State, PlanType>& buffer, Result* result,
+            const E& executor) {
+    require_executor(executor, buffer);
+    executor.reduce(
+        op, buffer.num_segments(),
+        [&](std::int64_t segment) { return std::span<const T>(buffer.values(segment)); }, result);
 }
 
 } // namespace detail
 
 /// Every value becomes zero.
-template <class T, class Topology, class State, class PlanType>
-void zero(DBuffer<T, Topology, State, PlanType>& buffer) {
+/// @throws BufferError  the buffer is not in the executor's space (so do all operations here)
+template <class T, class Topology, class State, class PlanType, group_executor E = HostExecutor>
+void zero(DBuffer<T, Topology, State, PlanType>& buffer, const E& executor = {}) {
     detail::require_writable<State>();
+    detail::require_executor(executor, buffer);
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
         if (const auto values = buffer.values(segment); !values.empty())
-            std::memset(static_cast<void*>(values.data()), 0, values.size_bytes());
+            executor.zero(values.data(), values.size_bytes());
 }
 
 /// dst = src. @throws BufferError when the buffers lie over different plans (so do all operations on two
 /// buffers)
-template <class T, class Topology, class From, class To, class PlanType>
-void copy(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, To, PlanType>& dst) {
+template <class T, class Topology, class From, class To, class PlanType, group_executor E = HostExecutor>
+void copy(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, To, PlanType>& dst,
+          const E& executor = {}) {
     detail::require_writable<To>();
     detail::require_same_plan(src, dst);
+    detail::require_executor(executor, src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
         if (const auto values = dst.values(segment); !values.empty())
-            std::memmove(static_cast<void*>(values.data()), src.values(segment).data(), values.size_bytes());
+            executor.copy(values.data(), src.values(segment).data(), values.size_bytes());
 }
 
 /// buffer *= factor. @throws BufferError when the factor is not finite
-template <floating_element T, class Topology, class State, class PlanType>
-void scale(DBuffer<T, Topology, State, PlanType>& buffer, double factor) {
+template <floating_element T, class Topology, class State, class PlanType, group_executor E = HostExecutor>
+void scale(DBuffer<T, Topology, State, PlanType>& buffer, double factor, const E& executor = {}) {
     detail::require_writable<State>();
     detail::require_finite<compute_t<T>>(factor, "scale");
+    detail::require_executor(executor, buffer);
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
-        host::update(op::Cast<T>{factor}, buffer.values(segment));
+        executor.map(op::Cast<T>{factor}, buffer.values(segment), buffer.values(segment).data());
 }
 
 /// dst += src.
-template <element T, class Topology, class From, class To, class PlanType>
-void add(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, To, PlanType>& dst) {
+template <element T, class Topology, class From, class To, class PlanType, group_executor E = HostExecutor>
+void add(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, To, PlanType>& dst,
+         const E& executor = {}) {
     detail::require_writable<To>();
     detail::require_same_plan(src, dst);
+    detail::require_executor(executor, src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
-        host::update(op::Add{}, dst.values(segment), detail::const_span(src.values(segment)));
+        executor.map(op::Add{}, dst.values(segment), dst.values(segment).data(), src.values(segment).data());
 }
 
 /// y += factor * x. @throws BufferError when the factor is not finite
-template <floating_element X, floating_element Y, class Topology, class From, class To, class PlanType>
-void axpy(double factor, const DBuffer<X, Topology, From, PlanType>& x,
-          DBuffer<Y, Topology, To, PlanType>& y) {
+template <floating_element X, floating_element Y, class Topology, class From, class To, class PlanType,
+          group_executor E = HostExecutor>
+void axpy(double factor, const DBuffer<X, Topology, From, PlanType>& x, DBuffer<Y, Topology, To, PlanType>& y,
+          const E& executor = {}) {
     detail::require_writable<To>();
     detail::require_finite<compute_t<X, Y>>(factor, "axpy");
     detail::require_same_plan(x, y);
+    detail::require_executor(executor, x, y);
     for (std::int64_t segment = 0; segment < y.num_segments(); ++segment)
-        host::update(op::Axpy{factor}, y.values(segment), detail::const_span(x.values(segment)));
+        executor.map(op::Axpy{factor}, y.values(segment), y.values(segment).data(), x.values(segment).data());
 }
 
 /// dst = src * factor in another element type; into a Sharded buffer this writes the slot that gather sends
 /// from.
 /// @throws BufferError when the factor is not finite
-template <floating_element A, floating_element B, class Topology, class From, class To, class PlanType>
+template <floating_element A, floating_element B, class Topology, class From, class To, class PlanType,
+          group_executor E = HostExecutor>
 void cast(const DBuffer<A, Topology, From, PlanType>& src, DBuffer<B, Topology, To, PlanType>& dst,
-          double factor = 1.0) {
+          double factor = 1.0, const E& executor = {}) {
     detail::require_writable<To>();
     detail::require_finite<compute_t<A, B>>(factor, "cast");
     detail::require_same_plan(src, dst);
+    detail::require_executor(executor, src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
-        host::map(op::Cast<B>{factor}, dst.values(segment), detail::const_span(src.values(segment)));
+        executor.map(op::Cast<B>{factor}, dst.values(segment), src.values(segment).data());
 }
 
-/// Whether no value is infinite or NaN. This rank only.
+/// *result = whether no value is infinite or NaN. This rank only.
+/// @param result  in the executor's space
+template <element T, class Topology, class State, class PlanType, group_executor E = HostExecutor>
+void all_finite(const DBuffer<T, Topology, State, PlanType>& buffer, bool* result, const E& executor = {}) {
+    detail::reduce(op::AllFinite{}, buffer, result, executor);
+}
+/// The same for a buffer in host memory.
 template <element T, class Topology, class State, class PlanType>
 bool all_finite(const DBuffer<T, Topology, State, PlanType>& buffer) {
-    std::uint32_t found = 0;
-    for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
-        found |= host::reduce(op::NonFinite{}, detail::const_span(buffer.values(segment)));
-    return found == 0;
+    bool result = false;
+    all_finite(buffer, &result);
+    return result;
 }
 
-/// Sum of squares of the values in double. This rank only; the order of the sum is fixed by the buffer's
-/// length.
+/// *result = sum of squares of the values, in double. This rank only. The order of the sum is fixed by the
+/// buffer's length, so the bits are too: every executor gives the same.
+/// @param result  in the executor's space
+template <element T, class Topology, class State, class PlanType, group_executor E = HostExecutor>
+void sum_of_squares(const DBuffer<T, Topology, State, PlanType>& buffer, double* result,
+                    const E& executor = {}) {
+    detail::reduce(op::SumOfSquares{}, buffer, result, executor);
+}
+/// The same for a buffer in host memory.
 template <element T, class Topology, class State, class PlanType>
 double sum_of_squares(const DBuffer<T, Topology, State, PlanType>& buffer) {
-    double sum = 0;
-    for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
-        sum += host::reduce(op::SumOfSquares{}, detail::const_span(buffer.values(segment)));
-    return sum;
+    double result = 0;
+    sum_of_squares(buffer, &result);
+    return result;
 }
 
 /// A spent gradient buffer, all zeros again, ready to accumulate. Local.
-template <class T, class Topology, class PlanType>
-DBuffer<T, Topology, state::Partial, PlanType>
-reset(DBuffer<T, Topology, state::Reduced, PlanType>&& buffer) {
+template <class T, class Topology, class PlanType, group_executor E = HostExecutor>
+DBuffer<T, Topology, state::Partial, PlanType> reset(DBuffer<T, Topology, state::Reduced, PlanType>&& buffer,
+                                                     const E& executor = {}) {
+    detail::require_executor(executor, buffer); // before the buffer is spent
     auto partial = std::move(buffer).template into<state::Partial>();
-    zero(partial);
+    zero(partial, executor);
     return partial;
 }
 

@@ -1,16 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the bodies of operations.hpp over host memory: plain loops that compilers vectorise.
+// Runs group operations over host memory, by plain loops that compilers vectorise; done when it returns.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 
+#include <ragged/buffer/memory_space.hpp>
+#include <ragged/group/executor.hpp>
+#include <ragged/group/fold_order.hpp>
 #include <ragged/group/operations.hpp>
+#include <ragged/group/piece_table.hpp>
 
-namespace ragged::host {
+namespace ragged {
 
 namespace detail {
 
@@ -28,54 +33,159 @@ void for_each_index(std::size_t count, const Body& body, const T*... streams) {
         body(start);
 }
 
+/// One chunk in the order of fold_order. 1 <= length <= chunk
+template <class Op, class T>
+auto fold_chunk(const Op& op, const T* from, std::size_t length) {
+    constexpr std::size_t lanes = fold_order::lanes;
+    typename Op::value_type running[lanes]{};
+    std::size_t i = 0;
+    for (; i + lanes <= length; i += lanes) {
+        prefetch_ahead(from + i, lanes * sizeof(T));
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            running[lane] = op.add(running[lane], from[i + lane]);
+    }
+    for (std::size_t lane = 0; i + lane < length; ++lane)
+        running[lane] = op.add(running[lane], from[i + lane]);
+    fold_order::fold_by_halving(op, running, fold_order::lanes, fold_order::lanes);
+    return running[0];
+}
+
+/// Calls run(block, offset, length) for the runs of a piece that are contiguous and inside one block: along
+/// the last dimension of the grid. `block` counts from the piece's first, `offset` from its first element.
+template <class Run>
+void for_each_run(const PieceEntry& entry, const BlockGrid& grid, Run run) {
+    const int last = grid.shape().rank() - 1;
+    if (last < 0)
+        return run(std::int64_t{0}, std::int64_t{0}, entry.elements);
+    const std::int64_t row = grid.shape()[last], width = grid.block()[last];
+    for (std::int64_t done = 0; done < entry.elements;) {
+        const std::int64_t position = entry.first + done;
+        const std::int64_t row_end = std::min(entry.elements, done + row - position % row);
+        // a piece starts on a legal cut, so every block of the row starts here or further on
+        for (std::int64_t block = grid.block_of(position) - entry.first_block; done < row_end; ++block) {
+            const std::int64_t length = std::min(width, row_end - done);
+            run(block, done, length);
+            done += length;
+        }
+    }
+}
+
 } // namespace detail
 
-/// out[i] = op(in[i]). @pre equal lengths
-template <class Op, class Out, class In>
-void map(const Op& op, std::span<Out> out, std::span<const In> in) {
-    Out* const to = out.data();
-    const In* const from = in.data();
-    detail::for_each_index(
-        out.size(), [=](std::size_t i) { to[i] = op(from[i]); }, to, from);
-}
+/// See group_executor for what each member does.
+struct HostExecutor {
+    using table_type = PieceTable;
 
-/// values[i] = op(values[i], in[i]...), in place. @pre equal lengths
-template <class Op, class T, class... In>
-void update(const Op& op, std::span<T> values, std::span<const In>... in) {
-    T* const to = values.data();
-    const auto run = [&](const In* const... from) {
+    static constexpr MemorySpace space() { return host_space; }
+
+    void zero(void* to, std::size_t bytes) const { std::memset(to, 0, bytes); }
+    void copy(void* to, const void* from, std::size_t bytes) const { std::memmove(to, from, bytes); }
+
+    template <class Op, class Out, class... In>
+    void map(const Op& op, std::span<Out> out, const In*... in) const {
+        Out* const to = out.data();
         detail::for_each_index(
-            values.size(), [=](std::size_t i) { to[i] = op(to[i], from[i]...); }, to, from...);
-    };
-    run(in.data()...);
-}
-
-/// Fold of op.value over all elements; an empty span gives op.result of zero. The order of the fold depends
-/// on the length only, so equal data gives equal bits: `lanes` running values over each chunk, then lanes,
-/// then chunks.
-template <class Op, class T>
-auto reduce(const Op& op, std::span<const T> in) {
-    using Value = typename Op::value_type;
-    constexpr std::size_t lanes = 64, chunk = 8192;
-    Value total{};
-    const T* const from = in.data();
-    for (std::size_t start = 0; start < in.size(); start += chunk) {
-        const std::size_t length = std::min(chunk, in.size() - start);
-        Value running[lanes]{};
-        std::size_t i = 0;
-        for (; i + lanes <= length; i += lanes) {
-            prefetch_ahead(from + start + i, lanes * sizeof(T));
-            for (std::size_t lane = 0; lane < lanes; ++lane)
-                running[lane] = op.fold(running[lane], op.value(from[start + i + lane]));
-        }
-        for (std::size_t lane = 0; i + lane < length; ++lane)
-            running[lane] = op.fold(running[lane], op.value(from[start + i + lane]));
-        for (std::size_t half = lanes / 2; half > 0; half /= 2)
-            for (std::size_t lane = 0; lane < half; ++lane)
-                running[lane] = op.fold(running[lane], running[lane + half]);
-        total = op.fold(total, running[0]);
+            out.size(), [=](std::size_t i) { to[i] = op(in[i]...); }, to, in...);
     }
-    return op.result(total);
-}
 
-} // namespace ragged::host
+    /// The elements as one value, in the order of fold_order; value_type{} when there are none.
+    template <class Op, class T>
+    static auto fold(const Op& op, std::span<const T> in) {
+        constexpr std::size_t chunk = fold_order::chunk, rows = fold_order::rows;
+        typename Op::value_type row[rows]; // 64 KiB at most; as many are written as are read
+        row[0] = {};
+        for (std::size_t start = 0; start < in.size(); start += chunk) {
+            const auto value = detail::fold_chunk(op, in.data() + start, std::min(chunk, in.size() - start));
+            const std::size_t index = start / chunk;
+            row[index % rows] = index < rows ? value : op.fold(row[index % rows], value);
+        }
+        fold_order::fold_by_halving(op, row, fold_order::num_rows(static_cast<std::int64_t>(in.size())),
+                                    fold_order::rows);
+        return row[0];
+    }
+
+    template <class Op, class Values, class Result>
+    void reduce(const Op& op, std::int64_t num_segments, const Values& values, Result* result) const {
+        typename Op::value_type total{};
+        for (std::int64_t segment = 0; segment < num_segments; ++segment)
+            total = op.fold(total, fold(op, values(segment)));
+        *result = static_cast<Result>(op.result(total));
+    }
+
+    template <class T>
+    void fill(const PieceTable& table, const Regions<T>& to, T value) const {
+        for (const PieceEntry& entry : table.entries())
+            std::fill_n(to.piece(entry), entry.elements, value);
+    }
+
+    template <class Op, class T, class Result>
+    void reduce_per_tensor(const Op& op, const PieceTable& table, const Regions<const T>& in,
+                           Result* results) const {
+        std::fill_n(results, table.num_tensors(), static_cast<Result>(op.result({})));
+        for (const PieceEntry& entry : table.entries())
+            results[entry.tensor] = static_cast<Result>(
+                op.result(fold(op, std::span(in.piece(entry), static_cast<std::size_t>(entry.elements)))));
+    }
+
+    template <class T>
+    void absmax(const PieceTable& table, const Regions<const T>& in, float* largest) const {
+        for (const PieceEntry& entry : table.entries())
+            absmax(table, entry, in.piece(entry), largest + entry.local_block);
+    }
+
+    template <class T, class Code>
+    void quantize(const PieceTable& table, const Regions<const T>& in, const Regions<Code>& out,
+                  float* scales) const {
+        for (const PieceEntry& entry : table.entries()) {
+            float* const scale = scales + entry.local_block;
+            absmax(table, entry, in.piece(entry), scale);
+            for (std::int64_t block = 0; block < entry.num_blocks; ++block)
+                scale[block] = block_scale<Code>(bit_cast<std::uint32_t>(scale[block]));
+            map_runs(
+                table, entry,
+                [=](std::int64_t block) { return op::Quantize<Code>{inverse_scale(scale[block])}; },
+                out.piece(entry), in.piece(entry));
+        }
+    }
+
+    template <class Code, class T>
+    void dequantize(const PieceTable& table, const Regions<const Code>& in, const float* scales,
+                    const Regions<T>& out) const {
+        for (const PieceEntry& entry : table.entries()) {
+            const float* const scale = scales + entry.local_block;
+            map_runs(
+                table, entry,
+                [=](std::int64_t block) { return op::Cast<T>{static_cast<double>(scale[block])}; },
+                out.piece(entry), in.piece(entry));
+        }
+    }
+
+  private:
+    template <class T>
+    static void absmax(const PieceTable& table, const PieceEntry& entry, const T* piece, float* largest) {
+        std::fill_n(largest, entry.num_blocks, 0.0f);
+        detail::for_each_run(entry, table.grid(entry.tensor),
+                             [=](std::int64_t block, std::int64_t offset, std::int64_t length) {
+                                 prefetch_ahead(piece + offset, static_cast<std::size_t>(length) * sizeof(T));
+                                 std::uint32_t bits = bit_cast<std::uint32_t>(largest[block]);
+                                 for (std::int64_t i = offset; i < offset + length; ++i)
+                                     bits = op::AbsMax::add(bits, piece[i]);
+                                 largest[block] = op::AbsMax::result(bits);
+                             });
+    }
+
+    template <class OpOf, class Out, class In>
+    static void map_runs(const PieceTable& table, const PieceEntry& entry, const OpOf& op_of, Out* out,
+                         const In* in) {
+        detail::for_each_run(entry, table.grid(entry.tensor),
+                             [=](std::int64_t block, std::int64_t offset, std::int64_t length) {
+                                 const auto op = op_of(block);
+                                 for (std::int64_t i = offset; i < offset + length; ++i)
+                                     out[i] = op(in[i]);
+                             });
+    }
+};
+
+static_assert(group_executor<HostExecutor>);
+
+} // namespace ragged

@@ -127,6 +127,47 @@ TEST_CASE("reductions per tensor equal the walk; fill leaves padding zero") {
         }
 }
 
+TEST_CASE_TEMPLATE("codes and scales equal the walk, come back near, and leave padding zero", Code,
+                   ragged::f8e4m3, ragged::f8e5m2, std::int8_t) {
+    for (std::uint32_t seed = 0; seed < 40; ++seed)
+        for (std::int64_t rank : {0, 2}) {
+            const ragged::Plan plan =
+                ragged::make_plan(support::random_group(seed), 3, {}, {.planes = {ragged::DType::i8}});
+            ragged::HostResource memory;
+            const ragged::Place<Line> place(Line(3), rank);
+            Resident x(plan, place, memory), back(plan, place, memory);
+            ragged::DBuffer<Code, Line, ragged::state::Sharded> codes(plan, place, memory);
+            const ragged::PieceTable table(plan, rank);
+            for (std::size_t t = 0; t < plan.tensors.size(); ++t)
+                for (std::int64_t i = 0; i < ragged::shard(x, t).elements(); ++i)
+                    ragged::shard(x, t)[i] = value_of(t, ragged::shard(x, t).first() + i) * 0.37f;
+            std::vector<float> scales(static_cast<std::size_t>(table.num_blocks()), -1), largest(scales);
+            ragged::absmax_per_block(table, x, largest);
+            ragged::quantize_per_block(table, x, codes, std::span(scales));
+            ragged::dequantize_per_block(table, codes, std::span<const float>(scales), back);
+            std::size_t wrong = 0, nonzero = 0, nonzero_codes = 0;
+            for (const ragged::PieceEntry& entry : table.entries()) {
+                const auto t = static_cast<std::size_t>(entry.tensor);
+                for (std::int64_t i = 0; i < entry.elements; ++i) {
+                    const auto block = static_cast<std::size_t>(
+                        entry.local_block + block_of(plan.tensors[t].spec, entry.first + i) -
+                        entry.first_block);
+                    const float scale = ragged::block_scale<Code>(ragged::op::AbsMax::add(0, largest[block]));
+                    const Code code =
+                        ragged::op::Quantize<Code>{ragged::inverse_scale(scale)}(ragged::shard(x, t)[i]);
+                    const Code found = ragged::shard(codes, t)[i];
+                    wrong += scales[block] != scale || static_cast<float>(found) != static_cast<float>(code);
+                    wrong += ragged::shard(back, t)[i] != static_cast<float>(code) * scale;
+                    nonzero += static_cast<float>(code) != 0;
+                }
+            }
+            for (std::int64_t i = 0; i < plan.padded_elements(); ++i) // other ranks' regions too
+                nonzero_codes += static_cast<float>(codes.segment_data(0)[i]) != 0;
+            CHECK(wrong == 0);
+            CHECK(nonzero_codes == nonzero);
+        }
+}
+
 TEST_CASE("tables and results that do not fit are refused") {
     const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {64}}}}, 2);
     const ragged::Plan other = ragged::make_plan(ragged::GroupSpec{"h", {{"w", {64}}}}, 2);
@@ -143,5 +184,11 @@ TEST_CASE("tables and results that do not fit are refused") {
           "group 'g': the piece table is of rank 1, the buffer of rank 0");
     CHECK(message_of([&] { ragged::fill(ragged::PieceTable(other, 0), x, 1.0f); }) ==
           "the piece table is of group 'h', the buffer of group 'g' over another plan");
+    CHECK(message_of([&] {
+              ragged::Plan many = plan;
+              many.segments.resize(9, many.segments[0]);
+              Resident nine(many, ragged::Place<Line>(Line(2), 0), memory);
+              ragged::fill(ragged::PieceTable(many, 0), nine, 1.0f);
+          }) == "group 'g' has 9 segments, operations on blocks and tensors take 8");
     CHECK(message_of([&] { ragged::PieceTable(plan, 2); }) == "group 'g': rank 2 is not in [0, 2)");
 }

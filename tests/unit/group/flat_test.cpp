@@ -4,8 +4,10 @@
 // Every flat operation against one element at a time, and padding zero afterwards.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <ragged/group/by_piece.hpp>
 #include <ragged/group/flat.hpp>
@@ -206,4 +208,29 @@ TEST_CASE("buffers of other plans or ranks are refused") {
     f.place = {Line(ranks), 2};
     auto z = f.buffer<float>();
     CHECK(message_of([&] { ragged::copy(x, z); }) == "group 'random 8': buffers of rank 1 and rank 2");
+}
+
+TEST_CASE("buffers in another space than the executor's are refused, and nothing is written") {
+    const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {300}}}}, ranks);
+    const Fixture f(8);
+    ragged::HostResource memory;
+    ragged::Memory storage(memory, 4096);
+    const auto elsewhere = ragged::MemorySpace::of_device(3);
+    Buffer<float> x(plan, f.place, memory);
+    Buffer<float> y(plan, f.place, ragged::Memory::adopt(storage.data(), storage.bytes(), elsewhere));
+    const std::string refusal =
+        "group 'g': the buffer is in memory of device 3, the executor works in host memory";
+    CHECK(message_of([&] { ragged::zero(y); }) == refusal);
+    CHECK(message_of([&] { ragged::scale(y, 2.0); }) == refusal);
+    CHECK(message_of([&] { ragged::copy(x, y); }) == refusal);
+    CHECK(message_of([&] { ragged::add(y, x); }) == refusal);
+    CHECK(message_of([&] { ragged::axpy(1.0, y, x); }) == refusal);
+    CHECK(message_of([&] { ragged::cast(x, y); }) == refusal);
+    CHECK(message_of([&] { static_cast<void>(ragged::all_finite(y)); }) == refusal);
+    CHECK(message_of([&] { static_cast<void>(ragged::sum_of_squares(y)); }) == refusal);
+    CHECK(message_of([&] { ragged::fill(ragged::PieceTable(plan, 1), y, 1.0f); }) == refusal);
+    std::vector<float> largest(static_cast<std::size_t>(ragged::PieceTable(plan, 1).num_blocks()));
+    CHECK(message_of([&] { ragged::absmax_per_block(ragged::PieceTable(plan, 1), y, largest); }) == refusal);
+    const auto* words = static_cast<const float*>(storage.data());
+    CHECK(std::count(words, words + 1024, 0.0f) == 1024);
 }

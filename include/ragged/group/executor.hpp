@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who runs group operations: a type that works in one memory space. The operations check buffers and tables,
+// then hand over plain pointers; the host's and a device's executor run the same ops over them.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+
+#include <ragged/buffer/memory_space.hpp>
+#include <ragged/group/operations.hpp>
+#include <ragged/group/piece_table.hpp>
+
+namespace ragged {
+
+/// Where this rank's region of each segment starts. Plain pointers, so that kernels take it by value.
+template <class T>
+struct Regions {
+    /// Plans that split groups use up to 4 segments.
+    static constexpr std::int64_t max_segments = 8;
+
+    T* of_segment[max_segments]{};
+
+    RAGGED_HOST_DEVICE constexpr T* piece(const PieceEntry& entry) const {
+        return of_segment[entry.segment] + entry.region_offset;
+    }
+};
+
+/// All pointers below are into memory of the executor's space; elements, lengths and tables were checked.
+///
+/// | expression                                | meaning | | ----------------------------------------- |
+/// ----------------------------------------------------------- | | typename E::table_type | the piece table
+/// that it walks                               | | e.space() -> MemorySpace                  | where it works
+/// | | e.zero(to, bytes)                         | zero bytes | | e.copy(to, from, bytes)                   |
+/// copy bytes                                                  | | e.map(op, out, in...) | out[i] =
+/// op(in[i]...); in may be out                        | | e.reduce(op, n, values, result)           | *result
+/// = op over the spans values(0..n), by fold_order     | | e.fill(table, to, value)                  | value
+/// into every element of every piece                     | | e.reduce_per_tensor(op, table, in, results) |
+/// results[tensor] = op over the piece, by fold_order        | | e.absmax(table, in, largest)              |
+/// largest[local block] = op::AbsMax over the block            | | e.quantize(table, in, out, scales) |
+/// op::Quantize per block, scales[local block] = block_scale   | | e.dequantize(table, in, scales, out) |
+/// op::Cast by scales[local block]                             |
+template <class E>
+concept group_executor = requires(const E& e, const typename E::table_type& table, std::span<float> values,
+                                  float* pointer, const Regions<float>& regions,
+                                  const Regions<const float>& in, const Regions<std::int8_t>& codes,
+                                  const Regions<const std::int8_t>& code_in, std::size_t bytes,
+                                  std::span<const float> (*spans)(std::int64_t)) {
+    { e.space() } -> std::same_as<MemorySpace>;
+    e.zero(pointer, bytes);
+    e.copy(pointer, pointer, bytes);
+    e.map(op::Add{}, values, pointer, pointer);
+    e.reduce(op::AbsMax{}, std::int64_t{1}, spans, pointer);
+    e.fill(table, regions, 0.0f);
+    e.reduce_per_tensor(op::AbsMax{}, table, in, pointer);
+    e.absmax(table, in, pointer);
+    e.quantize(table, in, codes, pointer);
+    e.dequantize(table, code_in, pointer, regions);
+};
+
+} // namespace ragged
