@@ -70,9 +70,13 @@
 #include <ragged/comm/shared_member.hpp>
 
 // group: operations over all tensors of a buffer at once
+#include <ragged/group/block_body.hpp>
 #include <ragged/group/by_piece.hpp>
+#include <ragged/group/device_pieces.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/group/flat.hpp>
+#include <ragged/group/flat_body.hpp>
+#include <ragged/group/fold_body.hpp>
 #include <ragged/group/fold_order.hpp>
 #include <ragged/group/host_executor.hpp>
 #include <ragged/group/operations.hpp>

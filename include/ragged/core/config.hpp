@@ -12,6 +12,13 @@
 #define RAGGED_HOST_DEVICE
 #endif
 
+// Loops over arrays that must live in registers on a device; hosts decide for themselves.
+#if defined(__CUDA_ARCH__)
+#define RAGGED_UNROLL _Pragma("unroll")
+#else
+#define RAGGED_UNROLL
+#endif
+
 namespace ragged {
 
 /// Reinterpret the bits of `from`. Unlike std::bit_cast it may be called in device code.

@@ -22,6 +22,20 @@ concept floating_element = element<T> && !std::is_integral_v<T>;
 template <class... T>
 using compute_t = std::conditional_t<(std::is_same_v<T, double> || ...), double, float>;
 
+namespace detail {
+
+// The small floats convert from and to float only.
+template <class Compute, class T>
+RAGGED_HOST_DEVICE constexpr Compute widened(T x) {
+    return static_cast<Compute>(static_cast<accumulator_t<T>>(x));
+}
+template <class T, class Compute>
+RAGGED_HOST_DEVICE constexpr T narrowed(Compute x) {
+    return static_cast<T>(static_cast<accumulator_t<T>>(x));
+}
+
+} // namespace detail
+
 namespace op {
 
 /// dst = x * factor, from one element type to another; computed in the wider accumulator.
@@ -32,7 +46,7 @@ struct Cast {
     template <class From>
     RAGGED_HOST_DEVICE constexpr To operator()(From x) const {
         using Compute = compute_t<From, To>;
-        return static_cast<To>(static_cast<Compute>(x) * static_cast<Compute>(factor));
+        return detail::narrowed<To>(detail::widened<Compute>(x) * static_cast<Compute>(factor));
     }
 };
 
@@ -52,8 +66,8 @@ struct Axpy {
     template <class T, class X>
     RAGGED_HOST_DEVICE T operator()(T y, X x) const {
         using Compute = compute_t<T, X>;
-        return static_cast<T>(fused_multiply_add(static_cast<Compute>(factor), static_cast<Compute>(x),
-                                                 static_cast<Compute>(y)));
+        return detail::narrowed<T>(fused_multiply_add(
+            static_cast<Compute>(factor), detail::widened<Compute>(x), detail::widened<Compute>(y)));
     }
 };
 
@@ -63,7 +77,7 @@ struct SumOfSquares {
 
     template <class T>
     RAGGED_HOST_DEVICE static double add(double sum, T x) {
-        const double wide = static_cast<double>(static_cast<accumulator_t<T>>(x));
+        const double wide = detail::widened<double>(x);
         if constexpr (std::is_same_v<T, double>)
             return fused_multiply_add(wide, wide, sum);
         else

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one of many threads does in a flat operation: every num_threads-th pack of elements, moved in words of
+// 16 bytes. Runs on a device; on a host the tests run it as loops over threads.
+#pragma once
+
+#include <algorithm> // std::min
+#include <cstdint>
+
+#include <ragged/core/config.hpp>
+
+namespace ragged::body {
+
+inline constexpr int word_bytes = 16;
+
+/// Elements that a thread takes at once: a whole word of the narrowest type, several words of the wider ones.
+template <class... T>
+inline constexpr int pack_elems = word_bytes / static_cast<int>(std::min({sizeof(T)...}));
+
+/// One load or store. A struct of elements rather than of integers, so that it may alias them on the host.
+template <class T>
+struct alignas(word_bytes) Word {
+    static constexpr int elems = word_bytes / static_cast<int>(sizeof(T));
+    T values[elems];
+};
+
+template <int Elems, class T>
+struct Pack {
+    static constexpr int num_words = Elems / Word<T>::elems;
+    static_assert(num_words * Word<T>::elems == Elems);
+    Word<T> words[num_words];
+
+    RAGGED_HOST_DEVICE T& operator[](int i) { return words[i / Word<T>::elems].values[i % Word<T>::elems]; }
+    RAGGED_HOST_DEVICE const T& operator[](int i) const {
+        return words[i / Word<T>::elems].values[i % Word<T>::elems];
+    }
+};
+
+template <class... T>
+RAGGED_HOST_DEVICE bool are_aligned(const T*... pointers) {
+    return ((reinterpret_cast<std::uintptr_t>(pointers) % word_bytes == 0) && ...);
+}
+
+/// @pre are_aligned(from)
+template <int Elems, class T>
+RAGGED_HOST_DEVICE Pack<Elems, T> load(const T* from) {
+    Pack<Elems, T> pack;
+    RAGGED_UNROLL
+    for (int word = 0; word < pack.num_words; ++word)
+        pack.words[word] = reinterpret_cast<const Word<T>*>(from)[word];
+    return pack;
+}
+
+/// @pre are_aligned(to)
+template <int Elems, class T>
+RAGGED_HOST_DEVICE void store(T* to, const Pack<Elems, T>& pack) {
+    RAGGED_UNROLL
+    for (int word = 0; word < pack.num_words; ++word)
+        reinterpret_cast<Word<T>*>(to)[word] = pack.words[word];
+}
+
+/// out[i] = op(in[i]...) for one pack.
+template <int Elems, class Op, class Out, class... In>
+RAGGED_HOST_DEVICE void map_pack(const Op& op, Out* out, const Pack<Elems, In>&... in) {
+    Pack<Elems, Out> result;
+    RAGGED_UNROLL
+    for (int i = 0; i < Elems; ++i)
+        result[i] = op(in[i]...);
+    store(out, result);
+}
+
+/// out[i] = op(in[i]...) for the elements in [0, count) that are `thread`'s; in may be out. Packs where all
+/// pointers are aligned to a word, else and in the tail element by element.
+/// @param thread  in [0, num_threads)
+template <class Op, class Out, class... In>
+RAGGED_HOST_DEVICE void map(const Op& op, Out* out, std::int64_t count, std::int64_t thread,
+                            std::int64_t num_threads, const In*... in) {
+    constexpr int elems = pack_elems<Out, In...>;
+    const std::int64_t packs = are_aligned(out, in...) ? count / elems : 0;
+    for (std::int64_t pack = thread; pack < packs; pack += num_threads)
+        map_pack<elems>(op, out + pack * elems, load<elems>(in + pack * elems)...);
+    for (std::int64_t i = packs * elems + thread; i < count; i += num_threads)
+        out[i] = op(in[i]...);
+}
+
+} // namespace ragged::body
