@@ -196,8 +196,10 @@ void scale_against_per_tensor(benchmark::State& state) {
     auto x = setup.buffer<float>();
     const auto per_tensor = [&] {
         for (std::size_t tensor = 0; tensor < setup.plan.tensors.size(); ++tensor)
-            ragged::HostExecutor{}.map(ragged::op::Cast<float>{one}, ragged::shard(x, tensor).flat(),
-                                       ragged::shard(x, tensor).data());
+            ragged::HostExecutor{}.map(
+                ragged::op::Cast<float>{one},
+                ragged::Values<float>{ragged::shard(x, tensor).data(), ragged::shard(x, tensor).elements()},
+                ragged::shard(x, tensor).data());
     };
     bench::report(state, bench::measure([&] { ragged::scale(x, one); }, per_tensor), setup.elements() * 8);
 }

@@ -50,6 +50,7 @@
 #include <ragged/plan/unequal_plan.hpp>
 
 // buffer: one rank's memory over a plan
+#include <ragged/buffer/arena.hpp>
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/buffer/memory_space.hpp>

@@ -8,13 +8,22 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <span>
+#include <cstdint>
 
 #include <ragged/buffer/memory_space.hpp>
 #include <ragged/group/operations.hpp>
 #include <ragged/group/piece_table.hpp>
 
 namespace ragged {
+
+/// Elements in a row: a span that kernels take, and that nvcc can name. (It writes the type of a kernel's
+/// arguments back into C++ as it was first spelled, and cannot where that was inside a buffer over named
+/// axes.)
+template <class T>
+struct Values {
+    T* data;
+    std::int64_t count;
+};
 
 /// Where this rank's region of each segment starts. Plain pointers, so that kernels take it by value.
 template <class T>
@@ -44,16 +53,16 @@ struct Regions {
 /// op::Quantize per block, scales[local block] = block_scale   | | e.dequantize(table, in, scales, out) |
 /// op::Cast by scales[local block]                             |
 template <class E>
-concept group_executor = requires(const E& e, const typename E::table_type& table, std::span<float> values,
+concept group_executor = requires(const E& e, const typename E::table_type& table, Values<float> values,
                                   float* pointer, const Regions<float>& regions,
                                   const Regions<const float>& in, const Regions<std::int8_t>& codes,
                                   const Regions<const std::int8_t>& code_in, std::size_t bytes,
-                                  std::span<const float> (*spans)(std::int64_t)) {
+                                  Values<const float> (*values_of)(std::int64_t)) {
     { e.space() } -> std::same_as<MemorySpace>;
     e.zero(pointer, bytes);
     e.copy(pointer, pointer, bytes);
     e.map(op::Add{}, values, pointer, pointer);
-    e.reduce(op::AbsMax{}, std::int64_t{1}, spans, pointer);
+    e.reduce(op::AbsMax{}, std::int64_t{1}, values_of, pointer);
     e.fill(table, regions, 0.0f);
     e.reduce_per_tensor(op::AbsMax{}, table, in, pointer);
     e.absmax(table, in, pointer);

@@ -14,7 +14,6 @@
 #include <cmath> // std::fabs
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string_view>
 
 #include <ragged/buffer/dbuffer.hpp>
@@ -59,13 +58,23 @@ void require_finite(double factor, std::string_view operation) {
             concat(operation, ": factor ", factor, " is not finite and would turn zero padding into NaN"));
 }
 
+template <class T, class Topology, class State, class PlanType>
+Values<T> written(const DBuffer<T, Topology, State, PlanType>& buffer, std::int64_t segment) {
+    const auto values = buffer.values(segment);
+    return {values.data(), static_cast<std::int64_t>(values.size())};
+}
+template <class T, class Topology, class State, class PlanType>
+Values<const T> read(const DBuffer<T, Topology, State, PlanType>& buffer, std::int64_t segment) {
+    const auto values = buffer.values(segment);
+    return {values.data(), static_cast<std::int64_t>(values.size())};
+}
+
 template <class Op, class T, class Topology, class State, class PlanType, class Result, class E>
 void reduce(const Op& op, const DBuffer<T, Topology, State, PlanType>& buffer, Result* result,
             const E& executor) {
     require_executor(executor, buffer);
     executor.reduce(
-        op, buffer.num_segments(),
-        [&](std::int64_t segment) { return std::span<const T>(buffer.values(segment)); }, result);
+        op, buffer.num_segments(), [&](std::int64_t segment) { return read(buffer, segment); }, result);
 }
 
 } // namespace detail
@@ -101,7 +110,8 @@ void scale(DBuffer<T, Topology, State, PlanType>& buffer, double factor, const E
     detail::require_finite<compute_t<T>>(factor, "scale");
     detail::require_executor(executor, buffer);
     for (std::int64_t segment = 0; segment < buffer.num_segments(); ++segment)
-        executor.map(op::Cast<T>{factor}, buffer.values(segment), buffer.values(segment).data());
+        executor.map(op::Cast<T>{factor}, detail::written(buffer, segment),
+                     detail::read(buffer, segment).data);
 }
 
 /// dst += src.
@@ -112,7 +122,8 @@ void add(const DBuffer<T, Topology, From, PlanType>& src, DBuffer<T, Topology, T
     detail::require_same_plan(src, dst);
     detail::require_executor(executor, src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
-        executor.map(op::Add{}, dst.values(segment), dst.values(segment).data(), src.values(segment).data());
+        executor.map(op::Add{}, detail::written(dst, segment), detail::read(dst, segment).data,
+                     detail::read(src, segment).data);
 }
 
 /// y += factor * x. @throws BufferError when the factor is not finite
@@ -125,7 +136,8 @@ void axpy(double factor, const DBuffer<X, Topology, From, PlanType>& x, DBuffer<
     detail::require_same_plan(x, y);
     detail::require_executor(executor, x, y);
     for (std::int64_t segment = 0; segment < y.num_segments(); ++segment)
-        executor.map(op::Axpy{factor}, y.values(segment), y.values(segment).data(), x.values(segment).data());
+        executor.map(op::Axpy{factor}, detail::written(y, segment), detail::read(y, segment).data,
+                     detail::read(x, segment).data);
 }
 
 /// dst = src * factor in another element type; into a Sharded buffer this writes the slot that gather sends
@@ -140,7 +152,7 @@ void cast(const DBuffer<A, Topology, From, PlanType>& src, DBuffer<B, Topology, 
     detail::require_same_plan(src, dst);
     detail::require_executor(executor, src, dst);
     for (std::int64_t segment = 0; segment < dst.num_segments(); ++segment)
-        executor.map(op::Cast<B>{factor}, dst.values(segment), src.values(segment).data());
+        executor.map(op::Cast<B>{factor}, detail::written(dst, segment), detail::read(src, segment).data);
 }
 
 /// *result = whether no value is infinite or NaN. This rank only.

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
-#include <span>
 
 #include <ragged/buffer/memory_space.hpp>
 #include <ragged/group/executor.hpp>
@@ -35,16 +35,16 @@ void for_each_index(std::size_t count, const Body& body, const T*... streams) {
 
 /// One chunk in the order of fold_order. 1 <= length <= chunk
 template <class Op, class T>
-auto fold_chunk(const Op& op, const T* from, std::size_t length) {
-    constexpr std::size_t lanes = fold_order::lanes;
+auto fold_chunk(const Op& op, const T* from, std::int64_t length) {
+    constexpr std::int64_t lanes = fold_order::lanes;
     typename Op::value_type running[lanes]{};
-    std::size_t i = 0;
+    std::int64_t i = 0;
     for (; i + lanes <= length; i += lanes) {
-        prefetch_ahead(from + i, lanes * sizeof(T));
-        for (std::size_t lane = 0; lane < lanes; ++lane)
+        prefetch_ahead(from + i, fold_order::lanes * sizeof(T));
+        for (std::int64_t lane = 0; lane < lanes; ++lane)
             running[lane] = op.add(running[lane], from[i + lane]);
     }
-    for (std::size_t lane = 0; i + lane < length; ++lane)
+    for (std::int64_t lane = 0; i + lane < length; ++lane)
         running[lane] = op.add(running[lane], from[i + lane]);
     fold_order::fold_by_halving(op, running, fold_order::lanes, fold_order::lanes);
     return running[0];
@@ -82,25 +82,24 @@ struct HostExecutor {
     void copy(void* to, const void* from, std::size_t bytes) const { std::memmove(to, from, bytes); }
 
     template <class Op, class Out, class... In>
-    void map(const Op& op, std::span<Out> out, const In*... in) const {
-        Out* const to = out.data();
+    void map(const Op& op, Values<Out> out, const In*... in) const {
+        Out* const to = out.data;
         detail::for_each_index(
-            out.size(), [=](std::size_t i) { to[i] = op(in[i]...); }, to, in...);
+            static_cast<std::size_t>(out.count), [=](std::size_t i) { to[i] = op(in[i]...); }, to, in...);
     }
 
     /// The elements as one value, in the order of fold_order; value_type{} when there are none.
     template <class Op, class T>
-    static auto fold(const Op& op, std::span<const T> in) {
-        constexpr std::size_t chunk = fold_order::chunk, rows = fold_order::rows;
+    static auto fold(const Op& op, Values<const T> in) {
+        constexpr std::int64_t chunk = fold_order::chunk, rows = fold_order::rows;
         typename Op::value_type row[rows]; // 64 KiB at most; as many are written as are read
         row[0] = {};
-        for (std::size_t start = 0; start < in.size(); start += chunk) {
-            const auto value = detail::fold_chunk(op, in.data() + start, std::min(chunk, in.size() - start));
-            const std::size_t index = start / chunk;
+        for (std::int64_t start = 0; start < in.count; start += chunk) {
+            const auto value = detail::fold_chunk(op, in.data + start, std::min(chunk, in.count - start));
+            const std::int64_t index = start / chunk;
             row[index % rows] = index < rows ? value : op.fold(row[index % rows], value);
         }
-        fold_order::fold_by_halving(op, row, fold_order::num_rows(static_cast<std::int64_t>(in.size())),
-                                    fold_order::rows);
+        fold_order::fold_by_halving(op, row, fold_order::num_rows(in.count), fold_order::rows);
         return row[0];
     }
 
@@ -123,8 +122,8 @@ struct HostExecutor {
                            Result* results) const {
         std::fill_n(results, table.num_tensors(), static_cast<Result>(op.result({})));
         for (const PieceEntry& entry : table.entries())
-            results[entry.tensor] = static_cast<Result>(
-                op.result(fold(op, std::span(in.piece(entry), static_cast<std::size_t>(entry.elements)))));
+            results[entry.tensor] =
+                static_cast<Result>(op.result(fold(op, Values<const T>{in.piece(entry), entry.elements})));
     }
 
     template <class T>

@@ -54,7 +54,9 @@ void check(const Op& op, std::size_t count, std::size_t shift_out, std::size_t s
             [&](auto&... storage) {
                 std::uint32_t seed = 1;
                 (storage.randomise(seed++), ...);
-                ragged::HostExecutor{}.map(op, std::span(expected.data, count), storage.data...);
+                ragged::HostExecutor{}.map(
+                    op, ragged::Values<Out>{expected.data, static_cast<std::int64_t>(count)},
+                    storage.data...);
                 for (std::int64_t thread = 0; thread < threads; ++thread)
                     body::map(op, out.data, static_cast<std::int64_t>(count), thread, threads,
                               static_cast<const In*>(storage.data)...);

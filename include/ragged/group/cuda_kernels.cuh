@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of the group operations: each thread finds its place and calls a body. Launches are in
+// cuda_executor.cuh.
+#pragma once
+
+#include <cstdint>
+
+#include <cub/block/block_reduce.cuh>
+
+#include <ragged/group/block_body.hpp>
+#include <ragged/group/cuda_piece_table.hpp>
+#include <ragged/group/flat_body.hpp>
+#include <ragged/group/fold_body.hpp>
+
+namespace ragged::kernel {
+
+inline constexpr int flat_threads = 256;
+inline constexpr int row_threads = 128;
+inline constexpr int fold_threads = body::fold_columns;
+
+__device__ inline std::int64_t global_thread() {
+    return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+/// out[i] = op(in[i]...), [count]. Any grid.
+template <class Op, class Out, class... In>
+__global__ void __launch_bounds__(flat_threads) map(Op op, Out* out, std::int64_t count, const In*... in) {
+    body::map(op, out, count, global_thread(), static_cast<std::int64_t>(gridDim.x) * blockDim.x, in...);
+}
+
+/// Lanes of this warp that are in the caller's group of `width` neighbours, a power of two up to 32.
+__device__ inline unsigned group_mask(int width) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    return width == 32 ? 0xffffffffu : ((1u << width) - 1u) << (lane / width * width);
+}
+
+/// One row of fold_order by the team of this thread; valid in its first thread.
+template <class Op, class T>
+__device__ typename Op::value_type fold_row(const Op& op, const T* in, std::int64_t count, std::int64_t row) {
+    constexpr int team = body::team_threads<T>;
+    const int thread = static_cast<int>(threadIdx.x) % team;
+    const unsigned mask = group_mask(team);
+    typename Op::value_type total{};
+    for (std::int64_t start = row * fold_order::chunk; start < count;
+         start += std::int64_t{fold_order::chunk} * fold_order::rows) {
+        const std::int64_t rest = count - start;
+        auto lanes =
+            body::add_chunk(op, in + start, rest < fold_order::chunk ? rest : fold_order::chunk, thread);
+        RAGGED_UNROLL
+        for (int distance = team / 2; distance > 0; distance /= 2) {
+            auto other = lanes;
+            RAGGED_UNROLL
+            for (int i = 0; i < lanes.count; ++i)
+                other.values[i] = __shfl_down_sync(mask, lanes.values[i], distance, team);
+            body::fold_lanes(op, lanes, other);
+        }
+        const auto value = body::fold_own_lanes(op, lanes);
+        total = start < std::int64_t{fold_order::chunk} * fold_order::rows ? value : op.fold(total, value);
+    }
+    return total;
+}
+
+/// rows[row] for the rows of one span. One team per row.
+template <class Op, class T>
+__global__ void __launch_bounds__(row_threads)
+    fold_rows(Op op, const T* in, std::int64_t count, typename Op::value_type* rows) {
+    constexpr int team = body::team_threads<T>;
+    const std::int64_t row = global_thread() / team;
+    if (row >= fold_order::num_rows(count))
+        return;
+    const auto value = fold_row(op, in, count, row);
+    if (threadIdx.x % team == 0)
+        rows[row] = value;
+}
+
+/// The same for the rows of every piece.
+template <class Op, class T>
+__global__ void __launch_bounds__(row_threads)
+    fold_piece_rows(Op op, CudaPieceTable::View table, Regions<const T> in) {
+    constexpr int team = body::team_threads<T>;
+    const std::int64_t row = global_thread() / team;
+    if (row >= table.num_rows)
+        return;
+    const body::DevicePiece& piece =
+        body::piece_at(table.pieces, table.num_pieces, row, &body::DevicePiece::first_row);
+    const auto value = fold_row(op, in.piece(piece.entry), piece.entry.elements, row - piece.first_row);
+    if (threadIdx.x % team == 0)
+        static_cast<typename Op::value_type*>(table.rows)[row] = value;
+}
+
+/// All rows of a span by this thread block of fold_threads; valid in thread 0. count >= 1
+template <class Op>
+__device__ typename Op::value_type fold_columns(const Op& op, const typename Op::value_type* rows,
+                                                int count) {
+    __shared__ typename Op::value_type columns[body::fold_columns];
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < count)
+        columns[thread] = body::fold_column(op, rows, count, thread);
+    for (int half = body::fold_columns / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (thread < half && thread + half < count)
+            columns[thread] = op.fold(columns[thread], columns[thread + half]);
+    }
+    return columns[0];
+}
+
+/// *total = the rows, folded into what it held unless `first`; *result from it where there is one. One block.
+template <class Op, class Result>
+__global__ void __launch_bounds__(fold_threads)
+    fold_total(Op op, const typename Op::value_type* rows, int num_rows, bool first,
+               typename Op::value_type* total, Result* result) {
+    typename Op::value_type value{};
+    if (num_rows > 0)
+        value = fold_columns(op, rows, num_rows);
+    if (threadIdx.x == 0) {
+        *total = op.fold(first ? typename Op::value_type{} : *total, value);
+        if (result != nullptr)
+            *result = static_cast<Result>(op.result(*total));
+    }
+}
+
+/// results[tensor] from the rows of its piece. One block per tensor.
+template <class Op, class Result>
+__global__ void __launch_bounds__(fold_threads)
+    fold_pieces(Op op, CudaPieceTable::View table, Result* results) {
+    const std::int64_t index = table.piece_of_tensor[blockIdx.x];
+    typename Op::value_type value{};
+    if (index >= 0) {
+        const body::DevicePiece& piece = table.pieces[index];
+        value = fold_columns(op, static_cast<const typename Op::value_type*>(table.rows) + piece.first_row,
+                             fold_order::num_rows(piece.entry.elements));
+    }
+    if (threadIdx.x == 0)
+        results[blockIdx.x] = static_cast<Result>(op.result(value));
+}
+
+struct LargerBits {
+    __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const {
+        return op::AbsMax::fold(a, b);
+    }
+};
+
+/// The largest of a team's values, in every thread of it. A team of up to a warp has its own width, which CUB
+/// takes as a constant only; a team that is the thread block is CUB's.
+/// @pre all threads of the team call
+__device__ inline std::uint32_t largest_of_team(std::uint32_t bits, int team) {
+    using Reduce = cub::BlockReduce<std::uint32_t, body::task_threads>;
+    __shared__ typename Reduce::TempStorage storage;
+    __shared__ std::uint32_t largest;
+    if (team <= 32) {
+        const unsigned mask = group_mask(team);
+        for (int distance = team / 2; distance > 0; distance /= 2)
+            bits = op::AbsMax::fold(bits, __shfl_xor_sync(mask, bits, distance, team));
+        return bits;
+    }
+    bits = Reduce(storage).Reduce(bits, LargerBits{});
+    if (threadIdx.x == 0)
+        largest = bits;
+    __syncthreads();
+    bits = largest;
+    __syncthreads(); // before either is written again
+    return bits;
+}
+
+/// One task per thread block: each team takes blocks in turns.
+template <class BlockOp>
+__global__ void __launch_bounds__(body::task_threads) blocks(CudaPieceTable::View table, BlockOp op) {
+    const body::DevicePiece& piece =
+        body::piece_at(table.pieces, table.num_pieces, blockIdx.x, &body::DevicePiece::first_task);
+    const int team = body::team_of<BlockOp::elems>(piece.grid);
+    const int thread = static_cast<int>(threadIdx.x) % team;
+    const std::int64_t start = (blockIdx.x - piece.first_task) * piece.blocks_per_task;
+    const std::int64_t rest = piece.entry.num_blocks - start;
+    const std::int64_t end = start + (rest < piece.blocks_per_task ? rest : piece.blocks_per_task);
+    for (std::int64_t block = start + threadIdx.x / team; block < end; block += body::task_threads / team) {
+        const body::BlockRows rows = body::rows_of(piece.grid, piece.entry.first_block + block);
+        std::uint32_t bits = 0;
+        if constexpr (BlockOp::needs_absmax)
+            bits = largest_of_team(op.absmax(piece, rows, thread, team), team);
+        op.apply(piece, rows, piece.entry.local_block + block, thread, team, bits);
+    }
+}
+
+} // namespace ragged::kernel
