@@ -1,5 +1,7 @@
 # CUDA for our own tests: sets RAGGED_HAS_CUDA, or RAGGED_NO_CUDA_REASON, which the skipped tests print.
 
+set(RAGGED_GPU_ARCHITECTURES "80-real;90-real;100-real" CACHE STRING
+    "Architectures that the tests and benches for a device are compiled for")
 set(RAGGED_HAS_CUDA OFF)
 if(NOT RAGGED_CUDA_TESTS)
     set(RAGGED_NO_CUDA_REASON "RAGGED_CUDA_TESTS is off")

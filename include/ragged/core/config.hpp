@@ -12,11 +12,14 @@
 #define RAGGED_HOST_DEVICE
 #endif
 
-// Loops over arrays that must live in registers on a device; hosts decide for themselves.
+// Before a loop over an array that must live in registers on a device, and before one that takes few steps
+// there. Hosts decide for themselves.
 #if defined(__CUDA_ARCH__)
 #define RAGGED_UNROLL _Pragma("unroll")
+#define RAGGED_ROLL _Pragma("unroll 1")
 #else
 #define RAGGED_UNROLL
+#define RAGGED_ROLL
 #endif
 
 namespace ragged {

@@ -17,7 +17,7 @@ namespace ragged::body {
 /// One block as rows of neighbouring elements, clipped at the edges of the tensor.
 struct BlockRows {
     std::int64_t first; // flat element of the tensor
-    std::int64_t rows;
+    int rows;
     std::int64_t length; // elements of a row
     bool spaced;         // rows lie one row of the tensor apart
 };
@@ -25,17 +25,18 @@ struct BlockRows {
 RAGGED_HOST_DEVICE inline BlockRows rows_of(const BlockGeometry& grid, std::int64_t index) {
     BlockRows block{0, 1, 1, true};
     std::int64_t stride = 1;
+    RAGGED_ROLL
     for (int dim = grid.rank - 1; dim >= 0; --dim) {
         const std::int64_t size = grid.shape[dim], thick = grid.block[dim];
-        const std::int64_t along = (size + thick - 1) / thick, start = index % along * thick;
+        const std::int64_t outer = index / grid.along[dim], start = (index - outer * grid.along[dim]) * thick;
         const std::int64_t extent = thick < size - start ? thick : size - start;
-        index /= along;
+        index = outer;
         block.first += start * stride;
         stride *= size;
         if (dim == grid.rank - 1)
             block.length = extent;
         else
-            block.rows *= extent;
+            block.rows *= static_cast<int>(extent);
         if (dim < grid.rank - 2 && extent > 1)
             block.spaced = false;
     }
@@ -44,41 +45,67 @@ RAGGED_HOST_DEVICE inline BlockRows rows_of(const BlockGeometry& grid, std::int6
 
 /// Where a row of the block starts, from the block's first element.
 RAGGED_HOST_DEVICE inline std::int64_t row_offset(const BlockGeometry& grid, const BlockRows& block,
-                                                  std::int64_t row) {
+                                                  int row) {
     std::int64_t stride = grid.shape[grid.rank - 1];
     if (block.spaced)
-        return row * stride;
-    std::int64_t offset = 0, outer = block.first / stride; // thick in three dimensions or more
+        return std::int64_t{row} * stride;
+    std::int64_t offset = 0, start = block.first / stride; // thick in three dimensions or more
+    RAGGED_ROLL
     for (int dim = grid.rank - 2; dim >= 0; --dim) {
-        const std::int64_t size = grid.shape[dim], rest = size - outer % size;
-        const std::int64_t extent = grid.block[dim] < rest ? grid.block[dim] : rest;
-        offset += row % extent * stride;
-        row /= extent;
-        outer /= size;
+        const std::int64_t size = grid.shape[dim], next = start / size, rest = size - (start - next * size);
+        const int extent = static_cast<int>(grid.block[dim] < rest ? grid.block[dim] : rest);
+        const int above = row / extent;
+        offset += (row - above * extent) * stride;
+        row = above;
+        start = next;
         stride *= size;
     }
     return offset;
 }
 
-/// Calls visit(offset, count) for the packs of a block that thread `thread` of a team takes: up to Elems
-/// neighbouring elements, `offset` from the block's first one.
-template <int Elems, class Visit>
-RAGGED_HOST_DEVICE void for_each_pack(const BlockGeometry& grid, const BlockRows& block, int thread, int team,
-                                      const Visit& visit) {
-    const std::int64_t packs = (block.length + Elems - 1) / Elems; // of a row
-    const std::int64_t row_step = team / packs, pack_step = team % packs;
-    std::int64_t row = thread / packs, pack = thread % packs;
-    while (row < block.rows) {
-        const std::int64_t column = pack * Elems, rest = block.length - column;
-        visit(row_offset(grid, block, row) + column, rest < Elems ? static_cast<int>(rest) : Elems);
-        row += row_step;
-        pack += pack_step;
-        if (pack >= packs) {
-            pack -= packs;
-            ++row;
+/// The packs of a block that one thread of a team takes, in turns: up to Elems neighbouring elements each.
+template <int Elems>
+class PackWalk {
+  public:
+    RAGGED_HOST_DEVICE PackWalk(const BlockGeometry& grid, const BlockRows& block, int thread, int team)
+        : grid_(grid)
+        , block_(block)
+        , packs_(static_cast<int>((block.length + Elems - 1) / Elems))
+        , row_step_(team / packs_)
+        , pack_step_(team % packs_)
+        , row_(thread / packs_)
+        , pack_(thread % packs_) {}
+
+    RAGGED_HOST_DEVICE bool more() const { return row_ < block_.rows; }
+    /// Of the pack's first element, from the block's.
+    RAGGED_HOST_DEVICE std::int64_t offset() const {
+        return row_offset(grid_, block_, row_) + std::int64_t{Elems} * pack_;
+    }
+    RAGGED_HOST_DEVICE int count() const {
+        const std::int64_t rest = block_.length - std::int64_t{Elems} * pack_;
+        return rest < Elems ? static_cast<int>(rest) : Elems;
+    }
+    RAGGED_HOST_DEVICE void next() {
+        row_ += row_step_;
+        pack_ += pack_step_;
+        if (pack_ >= packs_) {
+            pack_ -= packs_;
+            ++row_;
         }
     }
-}
+
+  private:
+    const BlockGeometry& grid_;
+    const BlockRows& block_;
+    int packs_; // of a row
+    int row_step_;
+    int pack_step_;
+    int row_;
+    int pack_;
+};
+
+/// Loads of a thread that wait for memory together, where little else is done.
+inline constexpr int packs_in_flight = 2;
 
 /// op::AbsMax over the elements of a block that are this thread's. @param from  the block's first element
 template <class T>
@@ -86,18 +113,32 @@ RAGGED_HOST_DEVICE std::uint32_t absmax(const BlockGeometry& grid, const BlockRo
                                         int team, const T* from) {
     constexpr int elems = pack_elems<T>;
     std::uint32_t largest = 0;
-    for_each_pack<elems>(grid, block, thread, team, [&](std::int64_t offset, int count) {
-        const T* const at = from + offset;
-        if (count == elems && are_aligned(at)) {
-            const auto pack = load<elems>(at);
-            RAGGED_UNROLL
-            for (int i = 0; i < elems; ++i)
-                largest = op::AbsMax::add(largest, pack[i]);
-        } else {
-            for (int i = 0; i < count; ++i)
-                largest = op::AbsMax::add(largest, at[i]);
+    PackWalk<elems> walk(grid, block, thread, team);
+    RAGGED_ROLL
+    while (walk.more()) {
+        Pack<elems, T> packs[packs_in_flight]{}; // zeros do not count
+        RAGGED_UNROLL
+        for (int i = 0; i < packs_in_flight; ++i) {
+            if (!walk.more())
+                continue;
+            const T* const at = from + walk.offset();
+            const int count = walk.count();
+            walk.next();
+            if (count == elems && are_aligned(at)) {
+                packs[i] = load<elems>(at);
+            } else {
+                RAGGED_ROLL
+                for (int j = 0; j < count; ++j)
+                    largest = op::AbsMax::add(largest, at[j]);
+            }
         }
-    });
+        RAGGED_UNROLL
+        for (int i = 0; i < packs_in_flight; ++i) {
+            RAGGED_UNROLL
+            for (int j = 0; j < elems; ++j)
+                largest = op::AbsMax::add(largest, packs[i][j]);
+        }
+    }
     return largest;
 }
 
@@ -106,13 +147,18 @@ template <class Op, class Out, class In>
 RAGGED_HOST_DEVICE void map_block(const BlockGeometry& grid, const BlockRows& block, int thread, int team,
                                   const Op& op, Out* out, const In* in) {
     constexpr int elems = pack_elems<Out, In>;
-    for_each_pack<elems>(grid, block, thread, team, [&](std::int64_t offset, int count) {
-        if (count == elems && are_aligned(out + offset, in + offset))
+    RAGGED_ROLL
+    for (PackWalk<elems> walk(grid, block, thread, team); walk.more(); walk.next()) {
+        const std::int64_t offset = walk.offset();
+        const int count = walk.count();
+        if (count == elems && are_aligned(out + offset, in + offset)) {
             map_pack<elems>(op, out + offset, load<elems>(in + offset));
-        else
+        } else {
+            RAGGED_ROLL
             for (int i = 0; i < count; ++i)
                 out[offset + i] = op(in[offset + i]);
-    });
+        }
+    }
 }
 
 /// Threads of a thread block of a block operation.
@@ -134,11 +180,12 @@ RAGGED_HOST_DEVICE int team_of(const BlockGeometry& grid) {
     return team;
 }
 
-// The block operations: a walk for the largest value (or none), then what a team does with it.
+// The block operations: a walk for the largest value (or none), then what a team does with it. `elems` is
+// what a thread should have to do.
 
 template <class T>
 struct AbsMaxBlocks {
-    static constexpr int elems = pack_elems<T>;
+    static constexpr int elems = packs_in_flight * pack_elems<T>;
     static constexpr bool needs_absmax = true;
     Regions<const T> in;
     float* largest;

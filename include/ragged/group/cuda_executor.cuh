@@ -103,7 +103,7 @@ class CudaExecutor {
                       "ragged: values of a reduction have up to 8 bytes");
         require(table);
         launch("a reduction per tensor", kernel::fold_piece_rows<Op, T>,
-               row_blocks<T>(table.device().num_rows), kernel::row_threads, op, table.device(), in);
+               blocks_of_rows<T>(table.device().num_rows), kernel::row_threads, op, table.device(), in);
         launch("a reduction per tensor", kernel::fold_pieces<Op, Result>, table.num_tensors(),
                kernel::fold_threads, op, table.device(), results);
     }
@@ -111,12 +111,12 @@ class CudaExecutor {
   private:
     template <class Op, class T>
     void fold_rows(const Op& op, Values<const T> in, typename Op::value_type* rows) const {
-        launch("a reduction", kernel::fold_rows<Op, T>, row_blocks<T>(fold_order::num_rows(in.count)),
+        launch("a reduction", kernel::fold_rows<Op, T>, blocks_of_rows<T>(fold_order::num_rows(in.count)),
                kernel::row_threads, op, in.data, in.count, rows);
     }
 
     template <class T>
-    static std::int64_t row_blocks(std::int64_t rows) {
+    static std::int64_t blocks_of_rows(std::int64_t rows) {
         return ceil_div(rows * body::team_threads<T>, kernel::row_threads);
     }
 

@@ -18,6 +18,9 @@ namespace ragged::kernel {
 
 inline constexpr int flat_threads = 256;
 inline constexpr int row_threads = 128;
+// Blocks that a processor should hold at least: up to 64 and 80 registers a thread. Left to itself, ptxas
+// aims at more blocks and spills.
+inline constexpr int row_residents = 8, task_residents = 3;
 inline constexpr int fold_threads = body::fold_columns;
 
 __device__ inline std::int64_t global_thread() {
@@ -43,6 +46,7 @@ __device__ typename Op::value_type fold_row(const Op& op, const T* in, std::int6
     const int thread = static_cast<int>(threadIdx.x) % team;
     const unsigned mask = group_mask(team);
     typename Op::value_type total{};
+    RAGGED_ROLL
     for (std::int64_t start = row * fold_order::chunk; start < count;
          start += std::int64_t{fold_order::chunk} * fold_order::rows) {
         const std::int64_t rest = count - start;
@@ -64,7 +68,7 @@ __device__ typename Op::value_type fold_row(const Op& op, const T* in, std::int6
 
 /// rows[row] for the rows of one span. One team per row.
 template <class Op, class T>
-__global__ void __launch_bounds__(row_threads)
+__global__ void __launch_bounds__(row_threads, row_residents)
     fold_rows(Op op, const T* in, std::int64_t count, typename Op::value_type* rows) {
     constexpr int team = body::team_threads<T>;
     const std::int64_t row = global_thread() / team;
@@ -77,8 +81,8 @@ __global__ void __launch_bounds__(row_threads)
 
 /// The same for the rows of every piece.
 template <class Op, class T>
-__global__ void __launch_bounds__(row_threads)
-    fold_piece_rows(Op op, CudaPieceTable::View table, Regions<const T> in) {
+__global__ void __launch_bounds__(row_threads, row_residents)
+    fold_piece_rows(Op op, CudaPieceTable::View table, const __grid_constant__ Regions<const T> in) {
     constexpr int team = body::team_threads<T>;
     const std::int64_t row = global_thread() / team;
     if (row >= table.num_rows)
@@ -166,7 +170,8 @@ __device__ inline std::uint32_t largest_of_team(std::uint32_t bits, int team) {
 
 /// One task per thread block: each team takes blocks in turns.
 template <class BlockOp>
-__global__ void __launch_bounds__(body::task_threads) blocks(CudaPieceTable::View table, BlockOp op) {
+__global__ void __launch_bounds__(body::task_threads, task_residents)
+    blocks(CudaPieceTable::View table, const __grid_constant__ BlockOp op) {
     const body::DevicePiece& piece =
         body::piece_at(table.pieces, table.num_pieces, blockIdx.x, &body::DevicePiece::first_task);
     const int team = body::team_of<BlockOp::elems>(piece.grid);
@@ -174,6 +179,7 @@ __global__ void __launch_bounds__(body::task_threads) blocks(CudaPieceTable::Vie
     const std::int64_t start = (blockIdx.x - piece.first_task) * piece.blocks_per_task;
     const std::int64_t rest = piece.entry.num_blocks - start;
     const std::int64_t end = start + (rest < piece.blocks_per_task ? rest : piece.blocks_per_task);
+    RAGGED_ROLL
     for (std::int64_t block = start + threadIdx.x / team; block < end; block += body::task_threads / team) {
         const body::BlockRows rows = body::rows_of(piece.grid, piece.entry.first_block + block);
         std::uint32_t bits = 0;

@@ -20,6 +20,7 @@ struct BlockGeometry {
     int rank = 0;
     std::int64_t shape[max_rank]{};
     std::int64_t block[max_rank]{};
+    std::int64_t along[max_rank]{}; // blocks along each dimension
 
     /// Host. Neighbouring dimensions are one where blocks are whole along the inner one, or are one element
     /// thick along the outer one and divide the inner one.
@@ -41,6 +42,8 @@ struct BlockGeometry {
         }
         if (result.rank == 0) // a scalar
             result.shape[0] = result.block[0] = result.rank = 1;
+        for (int dim = 0; dim < result.rank; ++dim)
+            result.along[dim] = result.block[dim] == 0 ? 0 : ceil_div(result.shape[dim], result.block[dim]);
         return result;
     }
 
@@ -78,6 +81,9 @@ RAGGED_HOST_DEVICE inline const DevicePiece& piece_at(const DevicePiece* pieces,
     return pieces[low];
 }
 
+/// Rows of a block, and packs of a row, are counted in 32 bits.
+inline constexpr std::int64_t max_block_rows = std::int64_t{1} << 30;
+
 /// Host.
 struct DevicePieces {
     std::vector<DevicePiece> pieces;
@@ -85,10 +91,16 @@ struct DevicePieces {
     std::int64_t num_tasks = 0;
     std::int64_t num_rows = 0;
 
+    /// @throws BufferError  a block of more than 2^30 rows, or with more than 2^30 elements in one
     explicit DevicePieces(const PieceTable& table)
         : piece_of_tensor(static_cast<std::size_t>(table.num_tensors()), -1) {
         for (const PieceEntry& entry : table.entries()) {
             const auto grid = BlockGeometry::of(table.grid(entry.tensor));
+            if (grid.block_elems() / grid.row_elems() > max_block_rows || grid.row_elems() > max_block_rows)
+                throw BufferError(concat("group '", table.group_name(), "': tensor ", entry.tensor,
+                                         " has blocks of ", grid.block_elems() / grid.row_elems(),
+                                         " rows of ", grid.row_elems(), " elements, a device takes up to ",
+                                         max_block_rows, " of each"));
             const std::int64_t per_task = std::max<std::int64_t>(1, task_elems / grid.block_elems());
             piece_of_tensor[static_cast<std::size_t>(entry.tensor)] =
                 static_cast<std::int64_t>(pieces.size());

@@ -78,8 +78,10 @@ RAGGED_HOST_DEVICE void map(const Op& op, Out* out, std::int64_t count, std::int
                             std::int64_t num_threads, const In*... in) {
     constexpr int elems = pack_elems<Out, In...>;
     const std::int64_t packs = are_aligned(out, in...) ? count / elems : 0;
+    RAGGED_ROLL
     for (std::int64_t pack = thread; pack < packs; pack += num_threads)
         map_pack<elems>(op, out + pack * elems, load<elems>(in + pack * elems)...);
+    RAGGED_ROLL
     for (std::int64_t i = packs * elems + thread; i < count; i += num_threads)
         out[i] = op(in[i]...);
 }

@@ -33,6 +33,7 @@ RAGGED_HOST_DEVICE Lanes<Op, T> add_chunk(const Op& op, const T* chunk, std::int
     Lanes<Op, T> lanes{};
     if (length == fold_order::chunk && are_aligned(chunk)) {
         const T* from = chunk + thread * elems;
+        RAGGED_ROLL
         for (int step = 0; step < fold_order::chunk / fold_order::lanes; step += in_flight) {
             Pack<elems, T> packs[in_flight];
             RAGGED_UNROLL
@@ -46,6 +47,7 @@ RAGGED_HOST_DEVICE Lanes<Op, T> add_chunk(const Op& op, const T* chunk, std::int
             }
         }
     } else {
+        RAGGED_ROLL
         for (std::int64_t start = thread * elems; start < length; start += fold_order::lanes) {
             RAGGED_UNROLL
             for (int i = 0; i < elems; ++i)

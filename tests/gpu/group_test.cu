@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group operations on a device against the host: the same bits, in every byte of the buffers.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+
+#include <ragged/cuda.cuh>
+
+#include "gpu/device.hpp"
+#include "support/expect.hpp"
+#include "support/random_group.hpp"
+
+using support::Buffer;
+using support::Device;
+using support::download;
+using support::Line;
+using support::message_of;
+using support::Pair;
+namespace state = ragged::state;
+
+namespace {
+
+struct Fixture {
+    ragged::Plan plan;
+    ragged::Place<Line> place{Line(3), 1};
+    ragged::HostResource memory{};
+    Device device{};
+    ragged::CudaExecutor executor{device.stream, device.memory};
+
+    explicit Fixture(const ragged::GroupSpec& group)
+        : plan(ragged::make_plan(group, 3, ragged::policy::Exact{.max_segments = 2},
+                                 {.planes = {ragged::DType::f64, ragged::DType::i8}})) {}
+
+    template <class T, class State = state::Resident>
+    Pair<T, State> pair(std::uint32_t seed, float reach = 2.0f) {
+        Pair<T, State> result(plan, place, memory, device);
+        result.randomise(seed, reach);
+        return result;
+    }
+    template <class T>
+    T* array(ragged::Memory& storage, std::int64_t count) {
+        storage = ragged::Memory(device.memory, static_cast<std::size_t>(count) * sizeof(T));
+        return static_cast<T*>(storage.data());
+    }
+};
+
+/// More than one grid of a large device, and more chunks than rows, in two segments.
+ragged::GroupSpec large_group() {
+    return {"large",
+            {{"a", {9000, 4096}, ragged::tile({32, 32})},
+             {"b", {1237, 771}, ragged::rows(7)},
+             {"c", {4096, 3000}, ragged::tile({1, 128})},
+             {"d", {5000, 1000}, ragged::whole()},
+             {"e", {777}}}};
+}
+
+ragged::GroupSpec group_of(int index) {
+    return index < 8 ? support::random_group(static_cast<std::uint32_t>(index)) : large_group();
+}
+
+template <class T, class State>
+void check_in_place(Fixture& f) {
+    auto x = f.pair<T, State>(1), y = f.pair<T, State>(2);
+    const auto& e = f.executor;
+    const auto on_both = [&](const char* what, auto operation) {
+        CAPTURE(what);
+        operation(x.host, y.host, ragged::HostExecutor{});
+        operation(x.device, y.device, e);
+        CHECK(y.same());
+    };
+    on_both("add", [](auto& a, auto& b, const auto& on) { ragged::add(a, b, on); });
+    on_both("axpy", [](auto& a, auto& b, const auto& on) { ragged::axpy(0.3, a, b, on); });
+    on_both("scale", [](auto&, auto& b, const auto& on) { ragged::scale(b, 1.7, on); });
+    on_both("add to itself", [](auto&, auto& b, const auto& on) { ragged::add(b, b, on); });
+    on_both("copy", [](auto& a, auto& b, const auto& on) { ragged::copy(a, b, on); });
+    on_both("zero", [](auto&, auto& b, const auto& on) { ragged::zero(b, on); });
+}
+
+template <class A, class B>
+void check_cast(Fixture& f) {
+    auto x = f.pair<A>(3, 700.0f);
+    auto y = f.pair<B, state::Sharded>(4); // other ranks' regions must stay as they are
+    ragged::cast(x.host, y.host, 0.7);
+    ragged::cast(x.device, y.device, 0.7, f.executor);
+    CHECK(y.same());
+}
+
+template <class T>
+void check_reductions(Fixture& f) {
+    auto x = f.pair<T>(5);
+    ragged::Memory sum_storage, finite_storage;
+    double* const sum = f.array<double>(sum_storage, 1);
+    bool* const finite = f.array<bool>(finite_storage, 1);
+    ragged::sum_of_squares(x.device, sum, f.executor);
+    CHECK(download(f.device.stream, sum, 1)[0] == ragged::sum_of_squares(x.host));
+    const auto is_finite = [&] {
+        ragged::all_finite(x.device, finite, f.executor);
+        return download(f.device.stream, reinterpret_cast<const char*>(finite), 1)[0] == 1;
+    };
+    for (std::int64_t segment = 0; segment < x.host.num_segments(); ++segment) {
+        const auto values = x.host.values(segment);
+        for (std::size_t i : {std::size_t{0}, values.size() / 3, values.size() - 1}) {
+            if (i >= values.size())
+                continue;
+            CHECK(is_finite());
+            const T kept = values[i];
+            values[i] = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+            x.upload();
+            CHECK_FALSE(is_finite());
+            values[i] = kept;
+            x.upload();
+        }
+    }
+}
+
+template <class T, class Code>
+void check_blocks(Fixture& f) {
+    const ragged::PieceTable table(f.plan, 1);
+    const ragged::CudaPieceTable on_device(f.plan, 1, f.device.memory, f.device.stream);
+    auto x = f.pair<T>(6), back = f.pair<T>(7), filled = f.pair<T>(8);
+    auto codes = f.pair<Code>(9);
+    const auto blocks = static_cast<std::size_t>(table.num_blocks());
+    std::vector<float> largest(blocks), scales(blocks);
+    std::vector<double> sums(static_cast<std::size_t>(table.num_tensors()));
+    ragged::Memory a, b, c;
+    const std::span<float> largest_there(f.array<float>(a, table.num_blocks()), blocks);
+    const std::span<float> scales_there(f.array<float>(b, table.num_blocks()), blocks);
+    const std::span<double> sums_there(f.array<double>(c, table.num_tensors()), sums.size());
+
+    ragged::absmax_per_block(table, x.host, std::span(largest));
+    ragged::absmax_per_block(on_device, x.device, largest_there, f.executor);
+    CHECK(download(f.device.stream, largest_there.data(), blocks) == largest);
+    ragged::quantize_per_block(table, x.host, codes.host, std::span(scales));
+    ragged::quantize_per_block(on_device, x.device, codes.device, scales_there, f.executor);
+    CHECK(download(f.device.stream, scales_there.data(), blocks) == scales);
+    CHECK(codes.same()); // with the poison between the pieces
+    ragged::dequantize_per_block(table, codes.host, std::span<const float>(scales), back.host);
+    ragged::dequantize_per_block(on_device, codes.device, std::span<const float>(scales_there), back.device,
+                                 f.executor);
+    CHECK(back.same());
+    ragged::fill(table, filled.host, static_cast<T>(0.5f));
+    ragged::fill(on_device, filled.device, static_cast<T>(0.5f), f.executor);
+    CHECK(filled.same());
+    ragged::reduce_per_tensor(ragged::op::SumOfSquares{}, table, x.host, std::span(sums));
+    ragged::reduce_per_tensor(ragged::op::SumOfSquares{}, on_device, x.device, sums_there, f.executor);
+    CHECK(download(f.device.stream, sums_there.data(), sums.size()) == sums);
+}
+
+} // namespace
+
+TEST_CASE("flat operations on two buffers have the bits of the host") {
+    for (int index = 0; index < 9; ++index) {
+        CAPTURE(index);
+        Fixture f(group_of(index));
+        check_in_place<float, state::Resident>(f);
+        check_in_place<ragged::bf16, state::Sharded>(f);
+        check_in_place<ragged::f16, state::Resident>(f);
+        check_in_place<double, state::Resident>(f);
+    }
+}
+
+TEST_CASE("casts have the bits of the host") {
+    for (int index = 0; index < 9; ++index) {
+        CAPTURE(index);
+        Fixture f(group_of(index));
+        check_cast<float, ragged::bf16>(f);
+        check_cast<ragged::bf16, float>(f);
+        check_cast<float, ragged::f16>(f);
+        check_cast<float, ragged::f8e4m3>(f);
+        check_cast<ragged::f8e5m2, float>(f);
+        check_cast<double, ragged::bf16>(f);
+    }
+}
+
+TEST_CASE("sums and finite checks have the bits of the host") {
+    for (int index = 0; index < 9; ++index) {
+        CAPTURE(index);
+        Fixture f(group_of(index));
+        check_reductions<float>(f);
+        check_reductions<ragged::bf16>(f);
+        check_reductions<double>(f);
+        check_reductions<ragged::f8e4m3>(f);
+    }
+}
+
+TEST_CASE("operations on blocks and tensors have the bits of the host") {
+    for (int index = 0; index < 9; ++index) {
+        CAPTURE(index);
+        Fixture f(group_of(index));
+        check_blocks<float, ragged::f8e4m3>(f);
+        check_blocks<ragged::bf16, std::int8_t>(f);
+        check_blocks<ragged::bf16, ragged::f8e5m2>(f);
+    }
+}
+
+TEST_CASE("pointers that are not aligned to a word give the same values") {
+    Fixture f(large_group());
+    constexpr std::int64_t count = 100'003;
+    ragged::Memory a, b;
+    auto* const x = f.array<float>(a, count + 8);
+    auto* const y = f.array<ragged::bf16>(b, count + 8);
+    std::vector<float> host(static_cast<std::size_t>(count + 8));
+    for (std::size_t i = 0; i < host.size(); ++i)
+        host[i] = static_cast<float>(i % 251) - 100.0f;
+    ragged::check(cudaMemcpy(x, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice), "upload");
+    for (int shift_in : {0, 1, 4})
+        for (int shift_out : {0, 3, 8}) {
+            f.executor.zero(y, static_cast<std::size_t>(count + 8) * sizeof(ragged::bf16));
+            f.executor.map(ragged::op::Cast<ragged::bf16>{},
+                           ragged::Values<ragged::bf16>{y + shift_out, count - 8},
+                           static_cast<const float*>(x) + shift_in);
+            const auto found = download(f.device.stream, y, count + 8);
+            std::int64_t wrong = 0;
+            for (std::int64_t i = 0; i < count + 8; ++i) {
+                const bool inside = i >= shift_out && i < shift_out + count - 8;
+                const float expected =
+                    inside ? host[static_cast<std::size_t>(i - shift_out + shift_in)] : 0.0f;
+                wrong += float(found[static_cast<std::size_t>(i)]) != expected;
+            }
+            CHECK(wrong == 0);
+        }
+}
+
+TEST_CASE("a step captured into a graph replays what the host computes") {
+    Fixture f(large_group());
+    auto master = f.pair<float>(1);
+    auto weights = f.pair<ragged::bf16, state::Sharded>(2);
+    auto gradients = f.pair<ragged::bf16>(3);
+    ragged::Memory storage;
+    double* const norm = f.array<double>(storage, 1);
+    const auto step = [&](auto& m, auto& w, auto& g, double* sum, const auto& on) {
+        ragged::sum_of_squares(g, sum, on);
+        ragged::scale(g, 0.5, on);
+        ragged::axpy(-0.1, g, m, on);
+        ragged::cast(m, w, 1.0, on);
+    };
+    const auto on_device = [&] { step(master.device, weights.device, gradients.device, norm, f.executor); };
+    double sum = 0;
+    const auto on_host = [&] {
+        step(master.host, weights.host, gradients.host, &sum, ragged::HostExecutor{});
+    };
+    on_device(); // kernels are loaded by their first launch, which may not happen in a capture
+    on_host();
+    const cudaStream_t stream = f.device.stream->native();
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    ragged::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+    on_device();
+    ragged::check(cudaStreamEndCapture(stream, &graph), "end capture");
+    CHECK(master.same()); // captured, not run
+    ragged::check(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+    for (int i = 0; i < 3; ++i) {
+        ragged::check(cudaGraphLaunch(replay, stream), "replay");
+        on_host();
+    }
+    CHECK(master.same());
+    CHECK(weights.same());
+    CHECK(gradients.same());
+    CHECK(download(f.device.stream, norm, 1)[0] == sum);
+    ragged::check(cudaGraphExecDestroy(replay), "destroy");
+    ragged::check(cudaGraphDestroy(graph), "destroy");
+}
+
+TEST_CASE("what is in another space is refused") {
+    Fixture f({"g", {{"w", {300}}}});
+    auto x = f.pair<float>(1);
+    const ragged::CudaPieceTable table(f.plan, 1, f.device.memory, f.device.stream);
+    ragged::HostResource host;
+    CHECK(message_of([&] { ragged::scale(x.host, 2.0, f.executor); }) ==
+          "group 'g': the buffer is in host memory, the executor works in memory of device 0");
+    CHECK(message_of([&] { ragged::scale(x.device, 2.0); }) ==
+          "group 'g': the buffer is in memory of device 0, the executor works in host memory");
+    CHECK(message_of([&] { ragged::add(x.host, x.device, f.executor); }) ==
+          "group 'g': the buffer is in host memory, the executor works in memory of device 0");
+    CHECK(message_of([&] { ragged::fill(table, x.host, 1.0f, f.executor); }) ==
+          "group 'g': the buffer is in host memory, the executor works in memory of device 0");
+    CHECK(message_of([&] { ragged::CudaPieceTable(f.plan, 1, host, f.device.stream); }) ==
+          "group 'g': a piece table for memory of device 0 is given host memory");
+    CHECK(message_of([&] { ragged::CudaExecutor(f.device.stream, host); }) ==
+          "an executor in memory of device 0 is given host memory");
+    CHECK(x.same());
+}

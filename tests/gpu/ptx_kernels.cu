@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels that ptx_test.py reads, by the operations that launch them.
+#include <ragged/cuda.cuh>
+
+namespace kernel = ragged::kernel;
+namespace op = ragged::op;
+namespace body = ragged::body;
+using ragged::bf16;
+using ragged::f16;
+using ragged::f8e4m3;
+
+// flat: scale, cast, add, axpy
+template __global__ void kernel::map(op::Cast<float>, float*, std::int64_t, const float*);
+template __global__ void kernel::map(op::Cast<bf16>, bf16*, std::int64_t, const bf16*);
+template __global__ void kernel::map(op::Cast<bf16>, bf16*, std::int64_t, const float*);
+template __global__ void kernel::map(op::Cast<float>, float*, std::int64_t, const bf16*);
+template __global__ void kernel::map(op::Cast<f8e4m3>, f8e4m3*, std::int64_t, const float*);
+template __global__ void kernel::map(op::Cast<f16>, f16*, std::int64_t, const float*);
+template __global__ void kernel::map(op::Add, float*, std::int64_t, const float*, const float*);
+template __global__ void kernel::map(op::Add, bf16*, std::int64_t, const bf16*, const bf16*);
+template __global__ void kernel::map(op::Axpy, float*, std::int64_t, const float*, const float*);
+template __global__ void kernel::map(op::Axpy, float*, std::int64_t, const float*, const bf16*);
+template __global__ void kernel::map(op::Axpy, double*, std::int64_t, const double*, const double*);
+
+// reductions
+template __global__ void kernel::fold_rows(op::SumOfSquares, const float*, std::int64_t, double*);
+template __global__ void kernel::fold_rows(op::SumOfSquares, const bf16*, std::int64_t, double*);
+template __global__ void kernel::fold_rows(op::SumOfSquares, const double*, std::int64_t, double*);
+template __global__ void kernel::fold_rows(op::AllFinite, const bf16*, std::int64_t, std::uint32_t*);
+template __global__ void kernel::fold_total(op::SumOfSquares, const double*, int, bool, double*, double*);
+template __global__ void kernel::fold_piece_rows(op::SumOfSquares, ragged::CudaPieceTable::View,
+                                                 const __grid_constant__ ragged::Regions<const float>);
+
+// blocks
+template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
+                                        const __grid_constant__ body::AbsMaxBlocks<float>);
+template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
+                                        const __grid_constant__ body::AbsMaxBlocks<bf16>);
+template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
+                                        const __grid_constant__ body::QuantizeBlocks<bf16, f8e4m3>);
+template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
+                                        const __grid_constant__ body::QuantizeBlocks<float, std::int8_t>);
+template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
+                                        const __grid_constant__ body::DequantizeBlocks<f8e4m3, bf16>);
+template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
+                                        const __grid_constant__ body::FillBlocks<bf16>);
