@@ -19,9 +19,9 @@
 
 namespace ragged {
 
-/// See group_executor for what each member does. Every member enqueues on the stream and returns; the calling
-/// thread's current device is the stream's.
-/// Holds the workspace of its reductions: one executor per stream. Movable.
+/// See group_executor for what each member does. Every member enqueues on the stream and returns. The first
+/// launch of a kernel loads it: run a step once before it is captured. Holds the workspace of its reductions:
+/// one executor per stream. Movable.
 /// @throws CudaError from every member: a launch was refused
 class CudaExecutor {
   public:
@@ -150,6 +150,7 @@ class CudaExecutor {
         if (blocks > std::numeric_limits<int>::max())
             throw BufferError(concat(what, " over ", blocks, " thread blocks: a launch has up to ",
                                      std::numeric_limits<int>::max()));
+        const CudaDeviceGuard guard(stream_.device());
         kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream_.native()>>>(
             arguments...);
         check_launch(what);
