@@ -127,9 +127,6 @@ class MpiCommunicator {
             {.operation = "broadcast", .dtype = dtype_of<T>, .count = count, .root = root}, true,
             [=](const Member& member, const Call&) { return member.broadcast(base, count, root); },
             [=](const State& state, const Call&, Work& work) {
-                if (root < 0 || root >= state.size)
-                    throw CommError(concat("broadcast: root ", root, " is not in [0, ", state.size, ")"),
-                                    "broadcast", state.rank);
                 detail::mpi::in_chunks(count, [&](std::int64_t first, int length) {
                     work.add([&](MPI_Request* request) {
                         return MPI_Ibcast(base + first, length, detail::mpi::sum_of<T>().type, root,
@@ -196,11 +193,10 @@ class MpiCommunicator {
 
     /// Collective; returns when the new communicators exist. The new rank order is by key, then by rank.
     MpiCommunicator split(int color, int key) {
-        if (color < 0) {
-            const std::string what = concat("split: color ", color, " is negative");
-            abandon(what);
-            throw CommError(what, "split", rank());
-        }
+        if (color < 0)
+            enqueue({.operation = "split"}, false, [color](const State& state, Work&) {
+                state.fail("split", concat("color ", color, " is negative"));
+            }).wait();
         barrier().wait(); // MPI's own call has no time limit
         MPI_Comm part = MPI_COMM_NULL;
         detail::check_mpi(MPI_Comm_split(state_->comm, color, key, &part), "split");
@@ -254,7 +250,7 @@ class MpiCommunicator {
                           const ThroughCalls& through_calls) {
         const bool shares = in_place && shares_memory();
         return enqueue(call, shares, [=, call = std::move(call)](const State& state, Work& work) {
-            state.check_counts(call);
+            state.check(call);
             if (in_place && state.size == 1)
                 return; // it is there already
             if (shares && through_memory(*state.member, call))

@@ -5,16 +5,16 @@
 // the ranks of a communicator meet. One per world; communicators split from it use it too.
 #pragma once
 
-#include <algorithm> // std::max
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <limits>
 #include <map>
 #include <new>
 #include <utility>
 #include <vector>
+
+#include <sys/statvfs.h>
 
 #include <ragged/comm/mpi_error.hpp>
 
@@ -113,8 +113,17 @@ class MpiNode {
     }
     void leave_block(int index) { --block(index).users; }
 
-    /// Memory that all ranks of the node can read. Collective over them. @throws MpiError
+    /// Memory that all ranks of the node can read. Collective over them.
+    /// @throws BufferError  on all ranks, when there is too little for all; MpiError
     void* allocate(std::size_t bytes) {
+        // MPI need not notice: pages that are not there end the process when they are touched
+        std::int64_t wanted = static_cast<std::int64_t>(bytes + alignment), all = 0, room = 0;
+        const std::int64_t own_room = shared_room();
+        check_mpi(MPI_Allreduce(&wanted, &all, 1, MPI_INT64_T, MPI_SUM, comm_), "allocate");
+        check_mpi(MPI_Allreduce(&own_room, &room, 1, MPI_INT64_T, MPI_MIN, comm_), "allocate");
+        if (all > room)
+            throw BufferError(concat("out of memory that ranks share: ", bytes, " bytes here, ", all,
+                                     " on all ranks of the node; there is room for ", room));
         Window window = open(bytes + alignment);
         const auto address = reinterpret_cast<std::uintptr_t>(window.own);
         char* const aligned = window.own + (alignment - address % alignment) % alignment;
@@ -152,6 +161,14 @@ class MpiNode {
         std::int64_t bytes = 0;
         std::vector<char*> bases; // of each rank's part, as this process sees it
     };
+
+    /// Bytes that may be shared: both MPIs keep their windows in the file system of shared memory.
+    static std::int64_t shared_room() {
+        struct statvfs status {};
+        if (statvfs("/dev/shm", &status) != 0)
+            return std::numeric_limits<std::int64_t>::max();
+        return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+    }
 
     std::size_t record_bytes() const {
         const std::size_t bytes = sizeof(MpiRecord) + static_cast<std::size_t>(size_) * sizeof(std::int64_t);

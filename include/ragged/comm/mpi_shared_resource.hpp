@@ -22,15 +22,9 @@ class MpiSharedResource {
 
     static constexpr MemorySpace space() { return host_space; }
 
-    /// Sizes may differ between ranks. @throws BufferError  with the bytes asked for and what MPI says
+    /// Sizes may differ between ranks. @throws BufferError  out of memory, on all ranks; MpiError
     void* allocate(std::size_t bytes) {
-        if (!shared_)
-            return HostResource{}.allocate(bytes);
-        try {
-            return node_->allocate(bytes);
-        } catch (const MpiError& error) {
-            throw BufferError(concat("out of memory that ranks share: ", bytes, " bytes; ", error.what()));
-        }
+        return shared_ ? node_->allocate(bytes) : HostResource{}.allocate(bytes);
     }
     void zero(void* pointer, std::size_t bytes) { HostResource{}.zero(pointer, bytes); }
     /// After a failed collective the memory stays until the process ends: the other ranks may never come.

@@ -92,7 +92,8 @@ struct MpiState {
         };
     }
 
-    void check_counts(const SharedCall& call) const {
+    /// What this rank alone can say of its call.
+    void check(const SharedCall& call) const {
         std::int64_t least = call.count;
         for (const std::int64_t count : call.counts)
             least = std::min(least, count);
@@ -100,6 +101,8 @@ struct MpiState {
             fail(call.operation, concat("count ", least, " is negative"));
         if (!call.counts.empty() && std::ssize(call.counts) != size)
             fail(call.operation, concat("got ", call.counts.size(), " counts for ", size, " ranks"));
+        if (call.root < 0 || call.root >= size)
+            fail(call.operation, concat("root ", call.root, " is not in [0, ", size, ")"));
     }
     void check_message(std::string_view operation, int peer, std::int64_t count) const {
         if (count < 0)
