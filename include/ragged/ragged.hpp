@@ -15,6 +15,7 @@
 #include <ragged/core/hash.hpp>
 #include <ragged/core/integer.hpp>
 #include <ragged/core/json.hpp>
+#include <ragged/core/source_location.hpp>
 #include <ragged/core/utf8.hpp>
 
 // spec: what a model says about its tensors

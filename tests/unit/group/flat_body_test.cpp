@@ -72,8 +72,8 @@ void check_cast() {
     constexpr std::size_t elems = static_cast<std::size_t>(body::pack_elems<From, To>);
     static_assert(elems * sizeof(From) >= 16 && elems * sizeof(To) >= 16);
     for (std::size_t count : {std::size_t{0}, std::size_t{1}, elems - 1, elems, elems + 1, 5 * elems + 3})
-        for (std::size_t shift_out : {0, 1, 2})
-            for (std::size_t shift_in : {0, 1, 3})
+        for (std::size_t shift_out : {0u, 1u, 2u})
+            for (std::size_t shift_in : {0u, 1u, 3u})
                 check<ragged::op::Cast<To>, To, From>({0.75}, count, shift_out, shift_in);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE_TEMPLATE("threads cast every pair of types as the host does", From, fl
 
 TEST_CASE_TEMPLATE("threads add and axpy as the host does", T, float, double, ragged::bf16, ragged::f16) {
     for (std::size_t count = 0; count < 40; ++count)
-        for (std::size_t shift : {0, 1}) {
+        for (std::size_t shift : {0u, 1u}) {
             check<ragged::op::Axpy, T, T, float>({0.3}, count, shift, 0);
             check<ragged::op::Axpy, T, T, T>({0.3}, count, 0, shift);
             check<ragged::op::Add, T, T, T>({}, count, shift, shift);
