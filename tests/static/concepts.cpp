@@ -115,7 +115,25 @@ static_assert(ragged::planner_policy<ragged::policy::Exact>);
 static_assert(!ragged::planner_policy<NoName>);
 static_assert(!ragged::planner_policy<WrongResult>);
 
+struct NoSpace : ragged::HostExecutor {
+    void space() const;
+};
+struct NoTable : ragged::HostExecutor {
+  private:
+    using table_type = ragged::PieceTable;
+};
+struct NoReduction : ragged::HostExecutor {
+    void reduce(int) const;
+};
+static_assert(ragged::group_executor<ragged::HostExecutor>);
+static_assert(!ragged::group_executor<NoSpace>);
+static_assert(!ragged::group_executor<NoTable>);
+static_assert(!ragged::group_executor<NoReduction>);
+
 // What kernels take by value.
+static_assert(std::is_trivially_copyable_v<ragged::Regions<const float>>);
+static_assert(std::is_trivially_copyable_v<ragged::body::DevicePiece>);
+static_assert(std::is_trivially_copyable_v<ragged::body::QuantizeBlocks<ragged::bf16, ragged::f8e4m3>>);
 static_assert(std::is_trivially_copyable_v<ragged::TensorView<const ragged::bf16>>);
 static_assert(std::is_trivially_copyable_v<ragged::ShardView<float>>);
 static_assert(std::is_trivially_copyable_v<ragged::PieceEntry>);
