@@ -22,9 +22,7 @@
 #include <ragged/comm/nccl_options.hpp>
 #include <ragged/comm/nccl_scratch.hpp>
 
-namespace ragged {
-
-namespace detail {
+namespace ragged::detail {
 
 template <class Api>
 class NcclStream {
@@ -170,8 +168,6 @@ class NcclStream {
         open_group() = nullptr;
         const NcclStatus status = api_.group_end();
         Mark* const mark = std::exchange(group_mark_, nullptr);
-        if (mark != nullptr)
-            drop(*mark);
         if (failure_)
             abort_all();
         require_usable(operation);
@@ -188,7 +184,7 @@ class NcclStream {
         if (depth_ == 0)
             return hold(free_mark(operation));
         if (group_mark_ == nullptr)
-            group_mark_ = &hold(free_mark(operation)); // the hold of the group itself
+            group_mark_ = &free_mark(operation);
         return hold(*group_mark_);
     }
     static void drop(Mark& mark) noexcept { --mark.holders; }
@@ -279,5 +275,4 @@ class NcclStream {
     std::optional<Failure> failure_;
 };
 
-} // namespace detail
-} // namespace ragged
+} // namespace ragged::detail
