@@ -40,10 +40,8 @@ class NcclMember {
         if (size < 1 || rank < 0 || rank >= size)
             stream_->refuse(operation, concat("rank ", rank, " is not in [0, ", size, ")"));
         stream_->prepare(operation);
-        const NcclStatus status = stream_->api().initialise(comm_, size, id, rank);
-        if (comm_ != Comm{})
-            stream_->join(comm_);
-        stream_->check(status, operation);
+        stream_->join(comm_);
+        stream_->check(stream_->api().initialise(comm_, size, id, rank), operation);
         stream_->settle(operation);
     }
 
@@ -53,12 +51,12 @@ class NcclMember {
         parent_->refuse_in_group(operation);
         if (color < 0)
             stream_->refuse(operation, concat("color ", color, " is negative"));
+        stream_->join(comm_);
         stream_->check(
             stream_->api().split(parent_->comm_, color, key, comm_, stream_->options().share_resources),
             operation);
         stream_->settle(operation);
         stream_->poll(operation, [&] { return comm_ != Comm{}; }); // NCCL sets it in the end
-        stream_->join(comm_);
         stream_->settle(operation);
         stream_->check(stream_->api().rank_of(comm_, rank_, size_), operation);
     }

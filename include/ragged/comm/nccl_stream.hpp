@@ -6,7 +6,7 @@
 // Host code; one thread at a time. Api is what talks to the engine: nccl_api.hpp has the real one.
 #pragma once
 
-#include <algorithm> // std::find, std::max, std::none_of
+#include <algorithm> // std::max, std::none_of
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -66,20 +66,23 @@ class NcclStream {
 
     const NcclScratch<Api>& scratch() const { return scratch_; }
 
-    /// From now on `comm` is polled, and aborted on failure.
-    void join(Comm comm) { comms_.push_back(comm); }
+    /// From now on the communicator in `slot` is polled, and aborted on failure; the slot is empty then. NCCL
+    /// may fill the slot later.
+    void join(Comm& slot) { comms_.push_back(&slot); }
     /// End an ordinary communicator: flush and free. Waits for its operations, at most for the time-out. An
     /// aborted one is gone already.
-    void leave(Comm comm, const NcclOperation& operation) noexcept {
-        if (std::find(comms_.begin(), comms_.end(), comm) == comms_.end())
+    void leave(Comm& slot, const NcclOperation& operation) noexcept {
+        if (slot == Comm{})
             return;
         try {
-            check(api_.finalize(comm), operation);
+            check(api_.finalize(slot), operation);
             settle(operation);
-            std::erase(comms_, comm);
-            static_cast<void>(api_.destroy(comm));
-        } catch (...) { // aborted
+            static_cast<void>(api_.destroy(slot));
+        } catch (...) {
+            if (slot != Comm{}) // inside a group it is not aborted yet
+                static_cast<void>(api_.abort(slot));
         }
+        std::erase(comms_, &slot);
     }
 
     /// @throws the first failure, when there was one
@@ -129,7 +132,7 @@ class NcclStream {
     void settle(const NcclOperation& operation) {
         poll(operation, [&] {
             return std::none_of(comms_.begin(), comms_.end(),
-                                [&](Comm comm) { return state(comm, operation).in_progress(); });
+                                [&](const Comm* comm) { return state(*comm, operation).in_progress(); });
         });
     }
 
@@ -139,8 +142,8 @@ class NcclStream {
     void poll(const NcclOperation& operation, const Done& done) {
         const auto start = std::chrono::steady_clock::now();
         for (int round = 0;; ++round) {
-            for (Comm comm : comms_)
-                check(state(comm, operation), operation);
+            for (const Comm* comm : comms_)
+                check(state(*comm, operation), operation);
             if (done())
                 return;
             if (std::chrono::steady_clock::now() - start >= options_.timeout)
@@ -227,13 +230,16 @@ class NcclStream {
 
     NcclStatus state(Comm comm, const NcclOperation& operation) {
         NcclStatus asynchronous;
+        if (comm == Comm{}) // not filled yet
+            return asynchronous;
         check(api_.async_error(comm, asynchronous), operation);
         return asynchronous;
     }
 
     void abort_all() noexcept {
         for (; !comms_.empty(); comms_.pop_back())
-            static_cast<void>(api_.abort(comms_.back()));
+            if (Comm& slot = *comms_.back(); slot != Comm{})
+                static_cast<void>(api_.abort(std::exchange(slot, Comm{})));
     }
 
     void require_recorded(const Mark& mark, const NcclOperation& operation) {
@@ -268,8 +274,8 @@ class NcclStream {
     int device_ = 0;
     bool can_sum_fp8_ = false;
     NcclScratch<Api> scratch_{api_};
-    std::vector<Comm> comms_; // of the family, in the order of their making
-    std::deque<Mark> marks_;  // a deque, as completions point to them
+    std::vector<Comm*> comms_; // of the family, in the order of their making
+    std::deque<Mark> marks_;   // a deque, as completions point to them
     int depth_ = 0;
     Mark* group_mark_ = nullptr;
     std::optional<Failure> failure_;
