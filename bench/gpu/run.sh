@@ -7,7 +7,8 @@
 set -eu
 CDPATH='' cd -- "$(dirname -- "$0")/../.."
 
-if ! command -v nvidia-smi >/dev/null || ! name=$(nvidia-smi --query-gpu=name --format=csv,noheader -i 0 2>/dev/null); then
+name=$(nvidia-smi --query-gpu=name --format=csv,noheader -i 0 2>/dev/null) || name=
+if [ -z "$name" ]; then
     echo "skipped: no CUDA device (nvidia-smi tells of none)"
     exit 0
 fi

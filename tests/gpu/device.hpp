@@ -26,6 +26,8 @@ struct Device {
 template <class T>
 std::vector<T> download(const ragged::CudaStream& stream, const T* from, std::size_t count) {
     std::vector<T> values(count);
+    if (count == 0)
+        return values;
     ragged::check(
         cudaMemcpyAsync(values.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost, stream.native()),
         "download");

@@ -115,20 +115,20 @@ static_assert(ragged::planner_policy<ragged::policy::Exact>);
 static_assert(!ragged::planner_policy<NoName>);
 static_assert(!ragged::planner_policy<WrongResult>);
 
-struct NoSpace : ragged::HostExecutor {
+struct ExecutorWithoutSpace : ragged::HostExecutor {
     void space() const;
 };
-struct NoTable : ragged::HostExecutor {
+struct ExecutorWithoutTable : ragged::HostExecutor {
   private:
     using table_type = ragged::PieceTable;
 };
-struct NoReduction : ragged::HostExecutor {
+struct ExecutorWithoutReduction : ragged::HostExecutor {
     void reduce(int) const;
 };
 static_assert(ragged::group_executor<ragged::HostExecutor>);
-static_assert(!ragged::group_executor<NoSpace>);
-static_assert(!ragged::group_executor<NoTable>);
-static_assert(!ragged::group_executor<NoReduction>);
+static_assert(!ragged::group_executor<ExecutorWithoutSpace>);
+static_assert(!ragged::group_executor<ExecutorWithoutTable>);
+static_assert(!ragged::group_executor<ExecutorWithoutReduction>);
 
 // What kernels take by value.
 static_assert(std::is_trivially_copyable_v<ragged::Regions<const float>>);
