@@ -11,28 +11,28 @@
 #include <ragged/comm/collectives.hpp>
 #include <ragged/plan/make_plan.hpp>
 
+#include <ragged/nccl.hpp>
+
 #include "conformance/communicator_suite.hpp"
-#include "support/staged_communicator.hpp"
+#include "gpu/device_arrays.hpp"
 
 using namespace std::chrono_literals;
 using ragged::NcclCommunicator;
 using support::contains;
-using support::DeviceArray;
-using support::expect_cuda;
+using support::DeviceArrays;
 using support::message_of;
+using Stream = ragged::OwnedCudaStream;
 
 namespace {
 
-struct Stream {
-    cudaStream_t handle = nullptr;
-    Stream() { expect_cuda(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
-    ~Stream() { static_cast<void>(cudaStreamDestroy(handle)); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
-};
+const DeviceArrays arrays;
+
+void expect_cuda(cudaError_t status) {
+    ragged::check(status, "the test");
+}
 
 NcclCommunicator world_of_one(const Stream& stream, const ragged::NcclOptions& options = {.timeout = 60s}) {
-    return {NcclCommunicator::make_id(), 0, 1, stream.handle, options};
+    return {NcclCommunicator::make_id(), 0, 1, stream, options};
 }
 
 ragged::Plan plan_of_two_tensors() {
@@ -43,18 +43,17 @@ ragged::Plan plan_of_two_tensors() {
 } // namespace
 
 TEST_CASE("the conformance suite") {
-    const Stream stream;
+    const Stream stream(0);
     NcclCommunicator world = world_of_one(stream, {.timeout = 60s, .check_pointers = true});
     CHECK(world.space() == ragged::MemorySpace::of_device(0));
-    support::StagedCommunicator staged(world);
     if (world.can_sum(ragged::DType::f8e4m3))
-        CHECK_NOTHROW(conformance::everything(staged));
+        CHECK_NOTHROW(conformance::everything(world, arrays));
     else
-        CHECK_NOTHROW(conformance::every_collective<float>(staged));
+        CHECK_NOTHROW(conformance::every_collective<float>(world, arrays));
 }
 
 TEST_CASE("control messages from host memory") {
-    const Stream stream;
+    const Stream stream(0);
     NcclCommunicator world = world_of_one(stream);
     std::vector<std::uint8_t> bytes(200'000, 7);
     world.all_gather_host(bytes.data(), 200'000);
@@ -63,9 +62,9 @@ TEST_CASE("control messages from host memory") {
 }
 
 TEST_CASE("memory of NCCL is zeroed, page aligned, and can be registered") {
-    const Stream stream;
+    const Stream stream(0);
     NcclCommunicator world = world_of_one(stream);
-    ragged::NcclResource resource(stream.handle);
+    ragged::NcclResource resource(stream);
     const ragged::Memory arena(resource, 1 << 20);
     CHECK(reinterpret_cast<std::uintptr_t>(arena.data()) % ragged::buffer_alignment == 0);
     std::vector<std::uint8_t> host(1 << 20, 1);
@@ -75,51 +74,51 @@ TEST_CASE("memory of NCCL is zeroed, page aligned, and can be registered") {
     MESSAGE("memory of ncclMemAlloc: ", std::string(name(registered.kind())));
     CHECK_NOTHROW(world.all_reduce(static_cast<float*>(arena.data()), 1 << 18).wait());
 
-    const DeviceArray<float> plain(1 << 18);
+    const auto plain = arrays.of(std::vector<float>(1 << 18));
     const auto other = ragged::register_memory(world, plain.data(), 1 << 20);
     MESSAGE("memory of cudaMalloc: ", std::string(name(other.kind())));
     CHECK_NOTHROW(world.all_reduce(plain.data(), 1 << 18).wait());
 }
 
 TEST_CASE("a buffer is gathered and reduced where it is, and handed to another stream") {
-    const Stream stream, compute;
+    const Stream stream(0), compute(0);
     ragged::Mesh mesh(ragged::Topology<ragged::Axis<"shard">>(1), world_of_one(stream));
     using Line = ragged::Topology<ragged::Axis<"shard">>;
     const ragged::Plan plan = plan_of_two_tensors();
-    ragged::NcclResource resource(stream.handle);
+    ragged::NcclResource resource(stream);
     ragged::DBuffer<float, Line> weights(plan, mesh, resource);
     ragged::DBuffer<float, Line, ragged::state::Partial> gradients(plan, mesh, resource);
     const float* const base = weights.segment_data(0);
-    const auto gathered = ragged::gather(std::move(weights), mesh).wait(compute.handle);
+    const auto gathered = ragged::gather(std::move(weights), mesh).wait(compute);
     CHECK(gathered.segment_data(0) == base);
     CHECK_NOTHROW(static_cast<void>(ragged::reduce(std::move(gradients), mesh).wait()));
-    expect_cuda(cudaStreamSynchronize(compute.handle));
+    expect_cuda(cudaStreamSynchronize(compute->native()));
 }
 
 TEST_CASE("a step of gather, operate and reduce is captured and replayed") {
-    const Stream stream, compute;
+    const Stream stream(0), compute(0);
     NcclCommunicator world = world_of_one(stream);
     const std::vector<float> ones(1000, 1.0f);
-    const DeviceArray<float> x(ones), y(std::vector<float>(1000, 0.0f));
+    const auto x = arrays.of(ones), y = arrays.of(std::vector<float>(1000));
     world.all_gather(x.data(), 1000).wait(); // connections and marks exist
     world.barrier().wait();
 
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t step = nullptr;
-    expect_cuda(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeRelaxed));
+    expect_cuda(cudaStreamBeginCapture(stream->native(), cudaStreamCaptureModeRelaxed));
     world.group([&] { static_cast<void>(world.all_gather(x.data(), 1000)); });
-    world.all_gather(x.data(), 1000).wait(compute.handle); // joins the capture
-    expect_cuda(cudaMemcpyAsync(y.data(), x.data(), 4000, cudaMemcpyDeviceToDevice, compute.handle));
+    world.all_gather(x.data(), 1000).wait(compute); // joins the capture
+    expect_cuda(cudaMemcpyAsync(y.data(), x.data(), 4000, cudaMemcpyDeviceToDevice, compute->native()));
     cudaEvent_t done = nullptr;
     expect_cuda(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
-    expect_cuda(cudaEventRecord(done, compute.handle));
-    expect_cuda(cudaStreamWaitEvent(stream.handle, done, 0));
+    expect_cuda(cudaEventRecord(done, compute->native()));
+    expect_cuda(cudaStreamWaitEvent(stream->native(), done, 0));
     static_cast<void>(world.reduce_scatter(y.data(), 1000));
-    expect_cuda(cudaStreamEndCapture(stream.handle, &graph));
+    expect_cuda(cudaStreamEndCapture(stream->native(), &graph));
     expect_cuda(cudaGraphInstantiate(&step, graph, 0));
     CHECK(y.values() == std::vector<float>(1000, 0.0f));
     for (int i = 0; i < 3; ++i)
-        expect_cuda(cudaGraphLaunch(step, stream.handle));
+        expect_cuda(cudaGraphLaunch(step, stream->native()));
     CHECK_NOTHROW(world.barrier().wait()); // the communicator goes on beside the graph
     CHECK(y.values() == ones);
     expect_cuda(cudaGraphExecDestroy(step));
@@ -128,7 +127,7 @@ TEST_CASE("a step of gather, operate and reduce is captured and replayed") {
 }
 
 TEST_CASE("host memory is refused where pointers are checked, and the communicator is of no use then") {
-    const Stream stream;
+    const Stream stream(0);
     NcclCommunicator world = world_of_one(stream, {.timeout = 60s, .check_pointers = true});
     std::vector<float> host(8);
     CHECK(contains(message_of([&] { world.all_reduce(host.data(), 8).wait(); }),
@@ -137,9 +136,9 @@ TEST_CASE("host memory is refused where pointers are checked, and the communicat
 }
 
 TEST_CASE("a rank that never comes is an error within the time-out") {
-    const Stream stream;
+    const Stream stream(0);
     const auto start = std::chrono::steady_clock::now();
-    CHECK_THROWS_AS((NcclCommunicator{NcclCommunicator::make_id(), 0, 2, stream.handle, {.timeout = 2s}}),
+    CHECK_THROWS_AS((NcclCommunicator{NcclCommunicator::make_id(), 0, 2, stream, {.timeout = 2s}}),
                     ragged::NcclError);
     CHECK(std::chrono::steady_clock::now() - start < 60s);
 }

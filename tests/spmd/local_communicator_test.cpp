@@ -214,18 +214,16 @@ TEST_CASE("calls that differ between ranks are an error on every rank, not a han
         std::vector<float> y(64);
         c.rank() == 1 ? c.reduce_scatter(y.data(), 4).wait() : c.all_gather(y.data(), 4).wait();
     });
-    all_fail(
-        "rank 1 called all_gather_v of 4 5 0 f32, rank 0 called all_gather_v of 4 4 0 f32",
-        [](LocalCommunicator& c) {
-            std::vector<float> y(64);
-            c.all_gather_v(y.data(), std::vector<std::int64_t>{4, c.rank() == 1 ? 5 : 4, 0}).wait();
-        });
-    all_fail(
-        "rank 2 called reduce_scatter_v of 0 4 4 f32, rank 0 called reduce_scatter_v of 4 4 4 f32",
-        [](LocalCommunicator& c) {
-            std::vector<float> y(64);
-            c.reduce_scatter_v(y.data(), std::vector<std::int64_t>{c.rank() == 2 ? 0 : 4, 4, 4}).wait();
-        });
+    all_fail("rank 1 called all_gather_v of 4 5 0 f32, rank 0 called all_gather_v of 4 4 0 f32",
+             [](LocalCommunicator& c) {
+                 std::vector<float> y(64);
+                 c.all_gather_v(y.data(), std::vector<std::int64_t>{4, c.rank() == 1 ? 5 : 4, 0}).wait();
+             });
+    all_fail("rank 2 called reduce_scatter_v of 0 4 4 f32, rank 0 called reduce_scatter_v of 4 4 4 f32",
+             [](LocalCommunicator& c) {
+                 std::vector<float> y(64);
+                 c.reduce_scatter_v(y.data(), std::vector<std::int64_t>{c.rank() == 2 ? 0 : 4, 4, 4}).wait();
+             });
     all_fail("rank 1 called all_gather of 4 f32, rank 0 called all_gather_v of 4 4 4 f32",
              [](LocalCommunicator& c) {
                  std::vector<float> y(64);

@@ -40,7 +40,7 @@ class FakeNccl {
             id[0] = static_cast<char>(++world_->ids_);
         });
     }
-    NcclStatus initialise(Comm& comm, int size, const UniqueId& id, int rank) const {
+    NcclStatus initialise(int, Comm& comm, int size, const UniqueId& id, int rank) const {
         return call("initialise", "", [&] {
             comm = world_->make_comm(world_->group_of(id, size), rank, rank_);
             comm->stream = world_->stream(rank_);
@@ -175,7 +175,7 @@ class FakeNccl {
         return call("deregister_window", "", [&] { --world_->live_.windows; });
     }
 
-    NcclStatus device(int& number) const {
+    NcclStatus device_of(Stream, int& number) const {
         number = rank_;
         return {};
     }

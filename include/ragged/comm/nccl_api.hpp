@@ -9,6 +9,7 @@
 #include <nccl.h>
 
 #include <ragged/comm/nccl_registration.hpp>
+#include <ragged/core/cuda_stream.hpp>
 
 #if NCCL_VERSION_CODE < 21903
 #error "ragged: NCCL 2.19.3 or later is needed"
@@ -16,28 +17,9 @@
 
 namespace ragged {
 
-namespace detail {
-
-/// Makes a device current, and the one before it in the end.
-class CurrentDevice {
-  public:
-    explicit CurrentDevice(int device) {
-        static_cast<void>(cudaGetDevice(&before_));
-        static_cast<void>(cudaSetDevice(device));
-    }
-    ~CurrentDevice() { static_cast<void>(cudaSetDevice(before_)); }
-    CurrentDevice(const CurrentDevice&) = delete;
-    CurrentDevice& operator=(const CurrentDevice&) = delete;
-
-  private:
-    int before_ = 0;
-};
-
-} // namespace detail
-
 struct NcclApi {
     using Comm = ncclComm_t;
-    using Stream = cudaStream_t;
+    using Stream = CudaStream;
     using Event = cudaEvent_t;
     using UniqueId = ncclUniqueId;
 #if NCCL_VERSION_CODE >= 22703
@@ -72,7 +54,8 @@ struct NcclApi {
     static NcclStatus unique_id(UniqueId& id) {
         return of(ncclGetUniqueId(&id));
     }
-    static NcclStatus initialise(Comm& comm, int size, const UniqueId& id, int rank) {
+    static NcclStatus initialise(int device, Comm& comm, int size, const UniqueId& id, int rank) {
+        const CudaDeviceGuard there(device);
         ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
         config.blocking = 0;
         return of(ncclCommInitRankConfig(&comm, size, id, rank, &config));
@@ -110,31 +93,32 @@ struct NcclApi {
         return of(ncclGroupEnd());
     }
     static NcclStatus all_gather(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                                 Stream stream) {
-        return of(ncclAllGather(from, to, count, native(dtype), comm, stream));
+                                 const Stream& stream) {
+        return of(ncclAllGather(from, to, count, native(dtype), comm, stream.native()));
     }
     static NcclStatus reduce_scatter(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                                     Stream stream) {
-        return of(ncclReduceScatter(from, to, count, native(dtype), ncclSum, comm, stream));
+                                     const Stream& stream) {
+        return of(ncclReduceScatter(from, to, count, native(dtype), ncclSum, comm, stream.native()));
     }
     static NcclStatus all_reduce(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                                 Stream stream) {
-        return of(ncclAllReduce(from, to, count, native(dtype), ncclSum, comm, stream));
+                                 const Stream& stream) {
+        return of(ncclAllReduce(from, to, count, native(dtype), ncclSum, comm, stream.native()));
     }
     static NcclStatus broadcast(const void* from, void* to, std::size_t count, DType dtype, int root,
-                                Comm comm, Stream stream) {
-        return of(ncclBroadcast(from, to, count, native(dtype), root, comm, stream));
+                                Comm comm, const Stream& stream) {
+        return of(ncclBroadcast(from, to, count, native(dtype), root, comm, stream.native()));
     }
     static NcclStatus reduce(const void* from, void* to, std::size_t count, DType dtype, int root, Comm comm,
-                             Stream stream) {
-        return of(ncclReduce(from, to, count, native(dtype), ncclSum, root, comm, stream));
+                             const Stream& stream) {
+        return of(ncclReduce(from, to, count, native(dtype), ncclSum, root, comm, stream.native()));
     }
     static NcclStatus send(const void* from, std::size_t count, DType dtype, int peer, Comm comm,
-                           Stream stream) {
-        return of(ncclSend(from, count, native(dtype), peer, comm, stream));
+                           const Stream& stream) {
+        return of(ncclSend(from, count, native(dtype), peer, comm, stream.native()));
     }
-    static NcclStatus receive(void* to, std::size_t count, DType dtype, int peer, Comm comm, Stream stream) {
-        return of(ncclRecv(to, count, native(dtype), peer, comm, stream));
+    static NcclStatus receive(void* to, std::size_t count, DType dtype, int peer, Comm comm,
+                              const Stream& stream) {
+        return of(ncclRecv(to, count, native(dtype), peer, comm, stream.native()));
     }
 
     static NcclStatus register_local(Comm comm, void* pointer, std::size_t bytes, void*& handle) {
@@ -159,8 +143,9 @@ struct NcclApi {
     }
 #endif
 
-    static NcclStatus device(int& number) {
-        return of(cudaGetDevice(&number));
+    static NcclStatus device_of(const Stream& stream, int& number) {
+        number = stream.device();
+        return {};
     }
     /// Before 2.24 NCCL has no 8-bit floats; they are then moved as bytes.
     static NcclStatus can_sum_fp8(int device, bool& can) {
@@ -180,25 +165,25 @@ struct NcclApi {
     }
 
     static NcclStatus create_event(int device, Event& event) {
-        const detail::CurrentDevice there(device);
+        const CudaDeviceGuard there(device);
         return of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     }
     static NcclStatus destroy_event(Event event) {
         return of(cudaEventDestroy(event));
     }
-    static NcclStatus record_event(Event event, Stream stream) {
-        return of(cudaEventRecord(event, stream));
+    static NcclStatus record_event(Event event, const Stream& stream) {
+        return of(cudaEventRecord(event, stream.native()));
     }
     static NcclStatus query_event(Event event) {
         const cudaError_t error = cudaEventQuery(event);
         return error == cudaErrorNotReady ? nccl_in_progress : of(error);
     }
-    static NcclStatus wait_event(Stream stream, Event event) {
-        return of(cudaStreamWaitEvent(stream, event, 0));
+    static NcclStatus wait_event(const Stream& stream, Event event) {
+        return of(cudaStreamWaitEvent(stream.native(), event, 0));
     }
 
     static NcclStatus allocate_device(int device, std::size_t bytes, void*& pointer) {
-        const detail::CurrentDevice there(device);
+        const CudaDeviceGuard there(device);
         return of(cudaMalloc(&pointer, bytes));
     }
     static NcclStatus free_device(void* pointer) {
@@ -210,8 +195,8 @@ struct NcclApi {
     static NcclStatus free_host(void* pointer) {
         return of(cudaFreeHost(pointer));
     }
-    static NcclStatus copy(void* to, const void* from, std::size_t bytes, Stream stream) {
-        return of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+    static NcclStatus copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
+        return of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.native()));
     }
 
   private:
@@ -251,6 +236,6 @@ static_assert(has_all_gather<NcclCommunicator, float> && has_reduce_scatter<Nccl
               has_send_receive<NcclCommunicator, float> && has_all_to_all_v<NcclCommunicator, float> &&
               has_barrier<NcclCommunicator> && has_split<NcclCommunicator> &&
               has_grouping<NcclCommunicator> && has_all_gather_host<NcclCommunicator> &&
-              has_stream_wait<NcclCommunicator, cudaStream_t>);
+              has_stream_wait<NcclCommunicator, CudaStream>);
 
 } // namespace ragged

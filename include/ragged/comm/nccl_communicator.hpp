@@ -22,8 +22,8 @@
 
 namespace ragged {
 
-/// A handle to one rank; copies share it. Its memory is device memory of the device that was current when it
-/// was made. Use it, what was split from it and their completions from one thread at a time.
+/// A handle to one rank; copies share it. Its memory is device memory of its stream's device. Use it, what
+/// was split from it and their completions from one thread at a time.
 ///
 /// A failure anywhere, be it a refused argument, aborts this communicator and all that share its stream: each
 /// further call throws the first failure. Every operation throws CommError for what it refuses before NCCL

@@ -13,22 +13,19 @@
 
 namespace ragged {
 
-/// Memory of ncclMemAlloc on the device that is current at construction. Allocation and release synchronise
-/// with the device. Free it after its registrations.
+/// Memory of ncclMemAlloc on the stream's device. Allocation and release synchronise with the device. Free it
+/// after its registrations.
 class NcclResource {
   public:
     /// @param stream  zeroes memory; outlives the resource
-    /// @throws BufferError  there is no device
-    explicit NcclResource(cudaStream_t stream)
-        : stream_(stream) {
-        require(NcclApi::device(device_), "no device");
-    }
+    explicit NcclResource(CudaStream stream)
+        : stream_(stream) {}
 
-    MemorySpace space() const { return MemorySpace::of_device(device_); }
+    MemorySpace space() const { return MemorySpace::of_device(stream_.device()); }
 
     /// @throws BufferError  out of memory, with the bytes asked for, or NCCL's memory is not aligned
     void* allocate(std::size_t bytes) {
-        const detail::CurrentDevice there(device_);
+        const CudaDeviceGuard there(stream_.device());
         void* pointer = nullptr;
         require(NcclApi::of(ncclMemAlloc(&pointer, bytes)),
                 concat("out of device memory: ", bytes, " bytes"));
@@ -39,14 +36,17 @@ class NcclResource {
         }
         return pointer;
     }
-    /// Blocks until it is done, as other streams may use the memory next. @throws BufferError
+    /// Blocks until it is done, as other streams may use the memory next. @throws CudaError
     void zero(void* pointer, std::size_t bytes) {
-        require(NcclApi::of(cudaMemsetAsync(pointer, 0, bytes, stream_)), "zeroing failed");
-        require(NcclApi::of(cudaStreamSynchronize(stream_)), "zeroing failed");
+        check(cudaMemsetAsync(pointer, 0, bytes, stream_.native()), "zeroing memory of NCCL");
+        stream_.synchronise();
     }
     void deallocate(void* pointer, std::size_t) noexcept {
-        const detail::CurrentDevice there(device_);
-        static_cast<void>(ncclMemFree(pointer));
+        try {
+            const CudaDeviceGuard there(stream_.device());
+            static_cast<void>(ncclMemFree(pointer));
+        } catch (const CudaError&) { // the device is gone, and its memory with it
+        }
     }
 
   private:
@@ -55,8 +55,7 @@ class NcclResource {
             throw BufferError(concat(what, ": ", NcclApi::text(status)));
     }
 
-    cudaStream_t stream_;
-    int device_ = 0;
+    CudaStream stream_;
 };
 
 static_assert(memory_resource<NcclResource>);

@@ -50,7 +50,7 @@ class NcclStream {
 
     /// Take what operations need later, as those allocate nothing. Synchronises as cudaMalloc does.
     void prepare(const NcclOperation& operation) {
-        check(api_.device(device_), operation);
+        check(api_.device_of(stream_, device_), operation);
         check(api_.can_sum_fp8(device_, can_sum_fp8_), operation);
         const std::size_t least = static_cast<std::size_t>(operation.size); // a byte per rank
         check(scratch_.allocate(device_, std::max(std::size_t{1} << 16, least)), operation);

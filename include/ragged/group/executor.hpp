@@ -38,20 +38,23 @@ struct Regions {
     }
 };
 
+// clang-format off
 /// All pointers below are into memory of the executor's space; elements, lengths and tables were checked.
 ///
-/// | expression                                | meaning | | ----------------------------------------- |
-/// ----------------------------------------------------------- | | typename E::table_type | the piece table
-/// that it walks                               | | e.space() -> MemorySpace                  | where it works
-/// | | e.zero(to, bytes)                         | zero bytes | | e.copy(to, from, bytes)                   |
-/// copy bytes                                                  | | e.map(op, out, in...) | out[i] =
-/// op(in[i]...); in may be out                        | | e.reduce(op, n, values, result)           | *result
-/// = op over the spans values(0..n), by fold_order     | | e.fill(table, to, value)                  | value
-/// into every element of every piece                     | | e.reduce_per_tensor(op, table, in, results) |
-/// results[tensor] = op over the piece, by fold_order        | | e.absmax(table, in, largest)              |
-/// largest[local block] = op::AbsMax over the block            | | e.quantize(table, in, out, scales) |
-/// op::Quantize per block, scales[local block] = block_scale   | | e.dequantize(table, in, scales, out) |
-/// op::Cast by scales[local block]                             |
+/// | expression                                  | meaning                                                 |
+/// | ------------------------------------------- | ------------------------------------------------------- |
+/// | typename E::table_type                      | the piece table that it walks                           |
+/// | e.space() -> MemorySpace                    | where it works                                          |
+/// | e.zero(to, bytes)                           | zero bytes                                              |
+/// | e.copy(to, from, bytes)                     | copy bytes                                              |
+/// | e.map(op, out, in...)                       | out[i] = op(in[i]...); in may be out                    |
+/// | e.reduce(op, n, values, result)             | *result = op over the spans values(0..n), by fold_order |
+/// | e.fill(table, to, value)                    | value into every element of every piece                 |
+/// | e.reduce_per_tensor(op, table, in, results) | results[tensor] = op over the piece, by fold_order      |
+/// | e.absmax(table, in, largest)                | largest[local block] = op::AbsMax over the block        |
+/// | e.quantize(table, in, out, scales)          | op::Quantize and block_scale, per local block           |
+/// | e.dequantize(table, in, scales, out)        | op::Cast by scales[local block]                         |
+// clang-format on
 template <class E>
 concept group_executor = requires(const E& e, const typename E::table_type& table, Values<float> values,
                                   float* pointer, const Regions<float>& regions,
