@@ -59,6 +59,7 @@ need ninja-build command -v ninja
 if [ "$1" = test ]; then
     need doctest-dev test -e /usr/include/doctest/doctest.h
     need libbenchmark-dev test -e /usr/include/benchmark/benchmark.h
+    need libdlpack-dev test -e /usr/include/dlpack/dlpack.h
     need python3 command -v python3
     need openmpi-bin command -v mpirun.openmpi
     need libopenmpi-dev command -v mpicxx.openmpi

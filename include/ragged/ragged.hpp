@@ -3,7 +3,8 @@
 //
 // Everything, in the order of the data. Each layer includes only layers above it; comm and group, the two
 // ways to work on a buffer, do not see each other. Engines have umbrellas of their own, and so do the headers
-// that only a job of several processes needs: nccl.hpp, comm/bootstrap.hpp.
+// that only a job of several processes needs: nccl.hpp, comm/bootstrap.hpp. view/dlpack.hpp, which needs
+// DLPack's own header, is included by who exchanges tensors.
 #pragma once
 
 #include <ragged/version.hpp>
