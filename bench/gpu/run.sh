@@ -33,6 +33,9 @@ part() {
         printf '```\n' >>"$page"
     elif [ "$title" = measurements ]; then
         cat "$build/part.txt" >>"$page"
+    elif [ "$title" = "NCCL on one rank" ]; then
+        printf '\n## %s\n\n' "$title" >>"$page"
+        cat "$build/part.txt" >>"$page"
     else
         printf '\n## %s\n\n```\n' "$title" >>"$page"
         tail -n 8 "$build/part.txt" >>"$page"
@@ -42,17 +45,23 @@ part() {
 
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DRAGGED_GPU_ARCHITECTURES="$capability-real" \
     -DRAGGED_BUILD_EXAMPLES=OFF >/dev/null
-cmake --build "$build" --parallel --target gpu_bench gpu.group gpu.memory >/dev/null
+targets="gpu_bench gpu.group gpu.memory"
+if cmake --build "$build" --target help | grep -q nccl_bench; then
+    targets="$targets gpu.nccl nccl_bench"
+fi
+# Unquoted: one word each.
+# shellcheck disable=SC2086
+cmake --build "$build" --parallel --target $targets >/dev/null
 : >"$page"
 part measurements "$build/bench/gpu/gpu_bench" examples/models/gpt-oss-120b.tsv
 part "tests: group" "$build/tests/gpu/gpu.group"
 part "tests: memory" "$build/tests/gpu/gpu.memory"
 
-# Hook: overhead of gathers and reductions over NCCL. A bench that prints Markdown, run where it is built.
 if [ -x "$build/bench/gpu/nccl_bench" ]; then
-    part "NCCL" "$build/bench/gpu/nccl_bench"
+    part "tests: NCCL on one rank" "$build/tests/gpu/gpu.nccl"
+    part "NCCL on one rank" "$build/bench/gpu/nccl_bench"
 else
-    printf '\n## NCCL\n\nskipped: nccl_bench is not built\n' >>"$page"
+    printf '\n## NCCL\n\nskipped: NCCL was not found\n' >>"$page"
 fi
 
 # Slow by a factor of some ten: without the group of many elements.
