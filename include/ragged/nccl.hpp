@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the target ragged::nccl adds: NCCL as a communicator, and how its processes
-// find each other.
+// The library over NCCL: the CUDA engine, NCCL as a communicator, and how its processes find each other. Link
+// ragged::nccl.
 #pragma once
+
+#include <ragged/cuda.hpp>
 
 #include <ragged/comm/bootstrap.hpp>
 #include <ragged/comm/nccl_api.hpp>
