@@ -346,3 +346,61 @@ TEST_CASE("all segments of a group are one grouped call per axis") {
         expect(counts.open == 0, "groups end before anything is waited for");
     }));
 }
+
+namespace {
+
+/// A communicator whose gathers of float fail, and hold on to the memory or not.
+struct Failing {
+    struct Completion {
+        bool fails, holds;
+        void wait() const {
+            if (fails)
+                throw ragged::CommError("a rank did not come", "all_gather", -1);
+        }
+        bool holds_memory() const { return holds; }
+    };
+    bool holds;
+
+    int rank() const { return 0; }
+    int size() const { return 1; }
+    static ragged::MemorySpace space() { return {}; }
+    Failing split(int, int) const { return *this; }
+    template <class T>
+    Completion all_gather(T*, std::int64_t) {
+        return {std::is_same_v<T, float>, holds};
+    }
+};
+static_assert(ragged::has_held_memory<Failing> && !ragged::has_held_memory<LocalCommunicator>);
+
+} // namespace
+
+TEST_CASE("memory that an engine may still write to is not freed when a collective fails") {
+    const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {64}}}}, 1);
+    for (const bool holds : {false, true}) {
+        CAPTURE(holds);
+        static ragged::CountingResource<> memory; // the kept one is never given back
+        const std::size_t before = memory.live_bytes();
+        Mesh mesh(Line(1), Failing{holds});
+        ragged::DBuffer<float, Line> buffer(plan, mesh, memory);
+        const std::size_t bytes = memory.live_bytes() - before;
+        CHECK(message_of([&] { ragged::gather(std::move(buffer), mesh).wait(); }) == "a rank did not come");
+        CHECK(memory.live_bytes() - before == (holds ? bytes : 0));
+    }
+}
+
+TEST_CASE("a buffer in memory that the communicator does not move is refused before anything starts") {
+    struct OtherSpace : ragged::HostResource {
+        static ragged::MemorySpace space() { return ragged::MemorySpace::of_device(1); }
+    } memory;
+    const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {64}}}}, 1);
+    CHECK_NOTHROW(ragged::run_ranks(1, [&](LocalCommunicator world) {
+        Mesh mesh(Line(1), world);
+        ragged::DBuffer<float, Line> weights(plan, mesh, memory);
+        ragged::DBuffer<float, Line, ragged::state::Partial> gradients(plan, mesh, memory);
+        const std::string wanted =
+            "group 'g': the buffer is in memory of device 1, the communicator works in host memory";
+        expect(message_of([&] { ragged::gather(std::move(weights), mesh).wait(); }) == wanted, "a gather");
+        expect(message_of([&] { ragged::reduce(std::move(gradients), mesh).wait(); }) == wanted,
+               "a reduction");
+    }));
+}

@@ -11,6 +11,8 @@
 #include <algorithm> // std::count, std::max_element
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +23,21 @@
 
 namespace ragged {
 
+namespace detail {
+
+/// Until the process ends, and past every static object: an engine may yet write there.
+inline void keep(std::shared_ptr<void> memory) {
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<std::shared_ptr<void>>;
+    const std::lock_guard lock(mutex);
+    kept->push_back(std::move(memory));
+}
+
+} // namespace detail
+
 /// A buffer whose collective is running. Owns the buffer, so its memory stays until the end.
-/// Dropped without wait(), it waits, and a failure is lost.
+/// Dropped without wait(), it waits, and a failure is lost. After a failure the memory is freed, unless the
+/// communicator says that the engine holds on to it: then it stays until the process ends.
 template <class Buffer, class Completion>
 class [[nodiscard]] InFlight {
   public:
@@ -79,8 +94,8 @@ class [[nodiscard]] InFlight {
             return;
         if constexpr (requires(Completion & operation) { operation.holds_memory(); })
             for (Completion& operation : operations_)
-                if (operation.holds_memory()) { // a late rank may yet write there: the memory is never freed
-                    static_cast<void>(new Buffer(std::move(buffer_)));
+                if (operation.holds_memory()) {
+                    detail::keep(std::make_shared<Buffer>(std::move(buffer_)));
                     break;
                 }
         std::rethrow_exception(failure);
