@@ -264,6 +264,34 @@ void out_of_order(C& c, Arrays& arrays) {
     expect(sum.values()[0] == static_cast<float>(c.size()), "the sum finished");
 }
 
+/// The same inside groups that take turns, where the communicator has groups.
+template <class C, class Arrays>
+void interleaved_groups(C& c, Arrays& arrays) {
+    if constexpr (ragged::has_grouping<C>) {
+        C other = c.split(0, -c.rank());
+        std::vector<float> own(static_cast<std::size_t>(c.size())), reversed = own;
+        own[static_cast<std::size_t>(c.rank())] = 1.0f;
+        reversed[static_cast<std::size_t>(other.rank())] = 1.0f;
+        auto a = arrays.of(own), b = arrays.of(reversed), x = arrays.of(own), y = arrays.of(reversed);
+        std::vector<typename C::Completion> done;
+        c.group([&] {
+            done.push_back(c.all_gather(a.data(), 1));
+            other.group([&] { done.push_back(other.all_gather(b.data(), 1)); });
+        });
+        other.group([&] {
+            done.push_back(other.all_gather(y.data(), 1));
+            done.push_back(c.all_gather(x.data(), 1));
+        });
+        if (c.rank() % 2 == 0)
+            std::ranges::reverse(done);
+        for (auto& operation : done)
+            operation.wait();
+        const std::vector<float> ones(own.size(), 1.0f);
+        expect(a.values() == ones && b.values() == ones && x.values() == ones && y.values() == ones,
+               "grouped gathers finished");
+    }
+}
+
 /// An operation may read what the one before it wrote, also on another communicator.
 template <class C, class Arrays>
 void in_call_order(C& c, Arrays& arrays) {
@@ -301,6 +329,7 @@ void everything(C& c, Arrays& arrays) {
     c.barrier().wait();
     split(c, arrays);
     out_of_order(c, arrays);
+    interleaved_groups(c, arrays);
     in_call_order(c, arrays);
 }
 
