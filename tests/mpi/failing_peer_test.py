@@ -1,5 +1,5 @@
-#SPDX - FileCopyrightText : 2026 The ragged authors
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-FileCopyrightText: 2026 The ragged authors
+# SPDX-License-Identifier: Apache-2.0
 """One of four processes fails; the others must end with a typed error in time, and stay failed.
 
 failing_peer_test.py PROGRAM PATH LAUNCHER [FLAG...]    PATH is window or messages
@@ -19,7 +19,7 @@ MISSING = {
     "messages": r"CommError: all_gather of 1048576 f32.*not every rank came within 2000 ms \[-1\]",
 }
 DIFFERENT = r"CommError: .*rank 1 called {}, rank 0 called all_gather of 1048576 f32.* \[1\]"
-#case->what every other rank is told, by path, and whether the failing rank reports as well
+# case -> what every other rank is told, by path, and whether the failing rank reports as well
 CASES = {
     "killed": (MISSING, False),
     "killed_inside": (MISSING, False),
@@ -37,7 +37,7 @@ def run(case, path, program, launcher):
     with tempfile.TemporaryDirectory() as folder:
         files = pathlib.Path(folder) / "told"
         command = [*launcher, "-n", str(RANKS), program, case, path, str(files)]
-#UCX ends a process that reads from a dead one through CMA, before anybody can throw
+        # UCX ends a process that reads from a dead one through CMA, before anybody can throw
         environment = {**os.environ, "UCX_TLS": "^cma"}
         subprocess.run(command, env=environment, timeout=40, capture_output=True, check=False)
         return [f.read_text() if f.exists() else "" for f in (files.with_suffix(f".{r}") for r in range(RANKS))]

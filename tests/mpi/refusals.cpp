@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is refused, and how: before MPI runs, without memory, with odd arguments. Each failure has a world of its
-// own, because it ends one.   mpirun -n N refusals window|messages
+// What is refused, and how: before MPI runs, without memory, with odd arguments. Each failure has a world of
+// its own, because it ends one.   mpirun -n N refusals window|messages
 #include <functional>
 
 #include "mpi/support.hpp"
@@ -33,7 +33,8 @@ int main(int, char** arguments) {
     const std::string early = message_of([] { MpiCommunicator(MPI_COMM_WORLD, options); });
     return support::run_under_mpi([&] {
         expect(early == "MPI is not running: make an MpiEnvironment, or call MPI_Init_thread, first", early);
-        expect(message_of([] { ragged::MpiEnvironment(); }) == "MPI_Init_thread: MPI is running already", "once");
+        expect(message_of([] { ragged::MpiEnvironment(); }) == "MPI_Init_thread: MPI is running already",
+               "once");
 
         float x[64] = {};
         refused("count -1 is negative", [&](MpiCommunicator& c) { c.all_gather(x, -1).wait(); });
@@ -42,9 +43,8 @@ int main(int, char** arguments) {
         refused("counts for", [&](MpiCommunicator& c) {
             c.all_gather_v(x, std::vector<std::int64_t>(static_cast<std::size_t>(c.size()) + 1)).wait();
         });
-        refused("send and 0 receive counts", [&](MpiCommunicator& c) {
-            c.all_to_all_v(static_cast<const float*>(x), {}, x, {}).wait();
-        });
+        refused("send and 0 receive counts",
+                [&](MpiCommunicator& c) { c.all_to_all_v(static_cast<const float*>(x), {}, x, {}).wait(); });
         refused("peer 9 is not in [0,", [&](MpiCommunicator& c) {
             const ragged::Message<const float> message{x, 1, 9};
             c.send_receive(std::span(&message, 1), std::span<const ragged::Message<float>>()).wait();
