@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// More than 2^31 elements in one call, where there is memory for it.   mpirun -n 2 large_counts
-// window|messages
+// More than 2^31 elements in one call, where there is memory for it.
+//
+//     mpirun -n 2 large_counts window|messages
 #include <unistd.h>
 
 #include "mpi/support.hpp"

@@ -5,10 +5,11 @@
 // communicator to send it with, or by one of another engine.
 //
 //     const auto launcher = ragged::Launcher::from_environment();
-//     auto id = launcher.rank == 0 ? ragged::NcclCommunicator::make_id() :
-//     ragged::NcclCommunicator::UniqueId{}; ragged::bootstrap(launcher, id);                               //
-//     over TCP, at the launcher's address ragged::NcclCommunicator world(id, launcher.rank, launcher.size,
-//     stream);
+//     ragged::NcclCommunicator::UniqueId id{};
+//     if (launcher.rank == 0)
+//         id = ragged::NcclCommunicator::make_id();
+//     ragged::bootstrap(launcher, id);                  // over TCP, at the launcher's address
+//     ragged::NcclCommunicator world(id, launcher.rank, launcher.size, stream);
 #pragma once
 
 #include <chrono>

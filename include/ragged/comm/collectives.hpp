@@ -244,10 +244,10 @@ inline constexpr bool equal_shards = std::is_same_v<PlanType, Plan>;
 /// @throws CommError  plans differ (wait() throws what the collective throws), BufferError after a move
 template <class T, class Topology, class State, class Communicator, class PlanType>
 auto gather(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Communicator>& mesh) {
-    static_assert(std::is_same_v<State, state::Sharded>,
-                  "ragged: only a sharded buffer can be gathered; a resident one has no room for other "
-                  "regions (cast it "
-                  "into a sharded one), a partial one is reduced, a gathered one is complete");
+    static_assert(
+        std::is_same_v<State, state::Sharded>,
+        "ragged: only a sharded buffer can be gathered; a resident one has no room for other "
+        "regions (cast it into a sharded one), a partial one is reduced, a gathered one is complete");
     constexpr bool equal = detail::equal_shards<PlanType>;
     static_assert(!equal || has_all_gather<Communicator, T>,
                   "ragged: gather needs a communicator with all_gather");
@@ -283,7 +283,7 @@ auto reduce(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Commu
                   "ragged: only a partial buffer can be reduced; gradients start in DBuffer<T, Topology, "
                   "state::Partial>");
     constexpr bool equal = detail::equal_shards<PlanType>;
-    static_assert((!equal || has_reduce_scatter<Communicator, T>)&&has_all_reduce<Communicator, T>,
+    static_assert(has_all_reduce<Communicator, T> && (!equal || has_reduce_scatter<Communicator, T>),
                   "ragged: reduce needs a communicator with reduce_scatter and all_reduce");
     static_assert(equal || has_reduce_scatter_v<Communicator, T>,
                   "ragged: regions of unequal sizes need a communicator with reduce_scatter_v; use a Plan of "

@@ -167,9 +167,9 @@ class MpiCommunicator {
                     state.check_message("all_to_all_v", peer, out[static_cast<std::size_t>(peer)]);
                     state.check_message("all_to_all_v", peer, in[static_cast<std::size_t>(peer)]);
                 }
+                // also what is empty is sent: the other side may expect more
                 T* part = to;
-                for (int peer = 0; peer < state.size;
-                     ++peer) { // also nothing is sent: the other may expect more
+                for (int peer = 0; peer < state.size; ++peer) {
                     const std::int64_t count = in[static_cast<std::size_t>(peer)];
                     state.receive(part, count, peer, work);
                     part += count;

@@ -120,8 +120,7 @@ class MpiStream {
         for (int turn = 0; !test(); ++turn) {
             if (turn < 2)
                 continue;
-            std::this_thread::yield(); // measured, on more ranks than cores: up to twice as quick as polling
-                                       // on
+            std::this_thread::yield(); // on more ranks than cores up to twice as quick as polling, measured
             if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > operation.timeout)
                 throw CommError(
                     concat(operation.name, ": not every rank came within ", operation.timeout.count(), " ms"),
@@ -149,16 +148,14 @@ class MpiStream {
         MpiWork& work = *running_;
         const std::string& name = pending_.front().name;
         if (work.comparison != MPI_REQUEST_NULL) {
-            int done = 0;
-            check_mpi(MPI_Test(&work.comparison, &done, MPI_STATUS_IGNORE),
-                      name); // moves the others on as well
+            int done = 0; // the test moves the other requests on as well
+            check_mpi(MPI_Test(&work.comparison, &done, MPI_STATUS_IGNORE), name);
             if (done == 0)
                 return false;
             work.compare();
         }
         while (true) {
-            // one by one: MPI_Testall gives its errors to the handler of MPI_COMM_WORLD, which ends the
-            // process
+            // one by one: MPI_Testall gives errors to the handler of MPI_COMM_WORLD, which ends the process
             for (; work.num_done < work.requests.size(); ++work.num_done) {
                 MPI_Status status;
                 int done = 0;
