@@ -349,7 +349,7 @@ TEST_CASE("all segments of a group are one grouped call per axis") {
 
 namespace {
 
-/// A communicator whose gathers of float fail, and hold on to the memory or not.
+/// A communicator whose gathers of float fail, in the call or in the wait, and hold on to the memory or not.
 struct Failing {
     struct Completion {
         bool fails, holds;
@@ -359,15 +359,19 @@ struct Failing {
         }
         bool holds_memory() const { return holds; }
     };
-    bool holds;
+    bool early, holds;
 
     int rank() const { return 0; }
     int size() const { return 1; }
     static ragged::MemorySpace space() { return {}; }
+    bool holds_memory() const { return holds; }
     Failing split(int, int) const { return *this; }
     template <class T>
     Completion all_gather(T*, std::int64_t) {
-        return {std::is_same_v<T, float>, holds};
+        const Completion made{std::is_same_v<T, float>, holds};
+        if (early)
+            made.wait();
+        return made;
     }
 };
 static_assert(ragged::has_held_memory<Failing> && !ragged::has_held_memory<LocalCommunicator>);
@@ -376,14 +380,19 @@ static_assert(ragged::has_held_memory<Failing> && !ragged::has_held_memory<Local
 
 TEST_CASE("memory that an engine may still write to is not freed when a collective fails") {
     const ragged::Plan plan = ragged::make_plan(ragged::GroupSpec{"g", {{"w", {64}}}}, 1);
-    for (const bool holds : {false, true}) {
+    for (const int which : {0, 1, 2, 3}) {
+        const bool early = which >= 2, holds = which % 2 == 1;
+        CAPTURE(early);
         CAPTURE(holds);
         static ragged::CountingResource<> memory; // the kept one is never given back
         const std::size_t before = memory.live_bytes();
-        Mesh mesh(Line(1), Failing{holds});
-        ragged::DBuffer<float, Line> buffer(plan, mesh, memory);
-        const std::size_t bytes = memory.live_bytes() - before;
-        CHECK(message_of([&] { ragged::gather(std::move(buffer), mesh).wait(); }) == "a rank did not come");
+        Mesh mesh(Line(1), Failing{early, holds});
+        std::size_t bytes = 0;
+        CHECK(message_of([&] {
+                  ragged::DBuffer<float, Line> buffer(plan, mesh, memory);
+                  bytes = memory.live_bytes() - before;
+                  ragged::gather(std::move(buffer), mesh).wait();
+              }) == "a rank did not come");
         CHECK(memory.live_bytes() - before == (holds ? bytes : 0));
     }
 }

@@ -8,7 +8,7 @@
 //     auto gathered = full.wait();                               // views may be taken
 #pragma once
 
-#include <algorithm> // std::count, std::max_element
+#include <algorithm> // std::any_of, std::count, std::max_element
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -31,6 +31,16 @@ inline void keep(std::shared_ptr<void> memory) {
     static auto* const kept = new std::vector<std::shared_ptr<void>>;
     const std::lock_guard lock(mutex);
     kept->push_back(std::move(memory));
+}
+
+/// After a failure: whether `engine`, a communicator or a completion, may yet write to the memory it was
+/// given.
+template <class Engine>
+bool holds_memory(const Engine& engine) {
+    if constexpr (requires { engine.holds_memory(); })
+        return engine.holds_memory();
+    else
+        return false;
 }
 
 } // namespace detail
@@ -92,12 +102,8 @@ class [[nodiscard]] InFlight {
             }
         if (!failure)
             return;
-        if constexpr (requires(Completion & operation) { operation.holds_memory(); })
-            for (Completion& operation : operations_)
-                if (operation.holds_memory()) {
-                    detail::keep(std::make_shared<Buffer>(std::move(buffer_)));
-                    break;
-                }
+        if (std::any_of(operations_.begin(), operations_.end(), detail::holds_memory<Completion>))
+            detail::keep(std::make_shared<Buffer>(std::move(buffer_)));
         std::rethrow_exception(failure);
     }
 
@@ -108,13 +114,20 @@ class [[nodiscard]] InFlight {
 
 namespace detail {
 
-/// [size * bytes] of host memory in place. Blocking.
+/// [size * bytes] of host memory in place. Blocking. After a failure it is spent where the engine holds on to
+/// it.
 template <class Communicator>
-void gather_bytes(Communicator& world, std::uint8_t* base, std::int64_t bytes) {
-    if constexpr (has_all_gather_host<Communicator>)
-        world.all_gather_host(base, bytes);
-    else
-        world.all_gather(base, bytes).wait();
+void gather_bytes(Communicator& world, std::vector<std::uint8_t>& all, std::int64_t bytes) {
+    try {
+        if constexpr (has_all_gather_host<Communicator>)
+            world.all_gather_host(all.data(), bytes);
+        else
+            world.all_gather(all.data(), bytes).wait();
+    } catch (...) {
+        if (holds_memory(world))
+            keep(std::make_shared<std::vector<std::uint8_t>>(std::move(all)));
+        throw;
+    }
 }
 
 /// Gather one 64-bit word per rank. Blocking.
@@ -124,7 +137,7 @@ std::vector<std::uint64_t> gather_words(Communicator& world, std::uint64_t own) 
     std::vector<std::uint8_t> bytes(size * 8);
     for (std::size_t byte = 0; byte < 8; ++byte)
         bytes[rank * 8 + byte] = static_cast<std::uint8_t>(own >> (8 * byte));
-    gather_bytes(world, bytes.data(), 8);
+    gather_bytes(world, bytes, 8);
     std::vector<std::uint64_t> words(size, 0);
     for (std::size_t i = 0; i < bytes.size(); ++i)
         words[i / 8] |= std::uint64_t{bytes[i]} << (8 * (i % 8));
@@ -139,7 +152,7 @@ std::vector<std::string> gather_text(Communicator& world, const std::string& own
     const std::size_t longest = *std::max_element(sizes.begin(), sizes.end());
     std::vector<std::uint8_t> bytes(size * longest);
     std::copy(own.begin(), own.end(), bytes.begin() + static_cast<std::ptrdiff_t>(rank * longest));
-    gather_bytes(world, bytes.data(), static_cast<std::int64_t>(longest));
+    gather_bytes(world, bytes, static_cast<std::int64_t>(longest));
     std::vector<std::string> texts;
     for (std::size_t peer = 0; peer < size; ++peer) {
         const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(peer * longest);
@@ -207,18 +220,25 @@ void agree_once(Buffer& buffer, Mesh<Topology, Communicator>& mesh) {
     buffer.set_agreed();
 }
 
-/// Start one collective per segment: together, as one launch, where the communicator can group them.
-template <class Communicator, class Start>
-void start_each(Communicator& communicator, std::int64_t num_segments,
+/// Start one collective per segment: together, as one launch, where the communicator can group them. A
+/// failure may show here already; then the buffer is spent where the engine holds on to its memory.
+template <class Communicator, class Buffer, class Start>
+void start_each(Communicator& communicator, Buffer& buffer,
                 std::vector<typename Communicator::Completion>& operations, const Start& start) {
     const auto all = [&] {
-        for (std::int64_t segment = 0; segment < num_segments; ++segment)
+        for (std::int64_t segment = 0, count = buffer.num_segments(); segment < count; ++segment)
             operations.push_back(start(segment));
     };
-    if constexpr (has_grouping<Communicator>)
-        communicator.group(all);
-    else
-        all();
+    try {
+        if constexpr (has_grouping<Communicator>)
+            communicator.group(all);
+        else
+            all();
+    } catch (...) {
+        if (holds_memory(communicator))
+            keep(std::make_shared<Buffer>(std::move(buffer)));
+        throw;
+    }
 }
 
 /// Elements of each rank's region of a segment, [num_devices].
@@ -258,7 +278,7 @@ auto gather(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Commu
     const PlanType& plan = buffer.plan();
     auto& line = mesh.template along<"shard">();
     std::vector<typename Communicator::Completion> operations;
-    detail::start_each(line, buffer.num_segments(), operations, [&](std::int64_t segment) {
+    detail::start_each(line, buffer, operations, [&](std::int64_t segment) {
         T* base = buffer.segment_data(segment);
         if constexpr (equal)
             return line.all_gather(base, plan.segments[static_cast<std::size_t>(segment)].shard_elems);
@@ -293,7 +313,7 @@ auto reduce(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Commu
     constexpr std::size_t shard_axis = Topology::find("shard");
     auto& line = mesh.along(shard_axis);
     std::vector<typename Communicator::Completion> operations;
-    detail::start_each(line, buffer.num_segments(), operations, [&](std::int64_t segment) {
+    detail::start_each(line, buffer, operations, [&](std::int64_t segment) {
         T* base = buffer.segment_data(segment);
         if constexpr (equal)
             return line.reduce_scatter(base, plan.segments[static_cast<std::size_t>(segment)].shard_elems);
@@ -302,14 +322,12 @@ auto reduce(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Commu
     });
     for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
         if (axis != shard_axis)
-            detail::start_each(mesh.along(axis), buffer.num_segments(), operations,
-                               [&](std::int64_t segment) {
-                                   const auto& regions = plan.segments[static_cast<std::size_t>(segment)];
-                                   const std::int64_t rank = buffer.shard_rank();
-                                   return mesh.along(axis).all_reduce(buffer.segment_data(segment) +
-                                                                          regions.region_begin(rank),
-                                                                      regions.region_elems(rank));
-                               });
+            detail::start_each(mesh.along(axis), buffer, operations, [&](std::int64_t segment) {
+                const auto& regions = plan.segments[static_cast<std::size_t>(segment)];
+                const std::int64_t rank = buffer.shard_rank();
+                return mesh.along(axis).all_reduce(buffer.segment_data(segment) + regions.region_begin(rank),
+                                                   regions.region_elems(rank));
+            });
     return InFlight(std::move(buffer).template into<state::Reduced>(), std::move(operations));
 }
 

@@ -44,10 +44,11 @@ concept communicator = std::movable<typename C::Completion> &&
     x.wait();
 };
 
-/// x.holds_memory() -> bool, where an engine cannot take a failed operation back: after wait() threw, whether
-/// the operation's memory may still be written, and so must not be freed.
+/// c.holds_memory(), x.holds_memory() -> bool, where an engine cannot take a failed operation back: after a
+/// collective or wait() threw, whether its memory may still be written, and so must not be freed.
 template <class C>
-concept has_held_memory = communicator<C> && requires(const typename C::Completion& x) {
+concept has_held_memory = communicator<C> && requires(const C& c, const typename C::Completion& x) {
+    { c.holds_memory() } -> std::same_as<bool>;
     { x.holds_memory() } -> std::same_as<bool>;
 };
 

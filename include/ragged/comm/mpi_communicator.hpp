@@ -36,7 +36,7 @@ class MpiCommunicator {
       public:
         /// Run this rank's operations up to this one. @throws CommError
         void wait() { stream_->run_through(ticket_); }
-        /// Whether MPI still owns the memory after wait() threw.
+        /// Whether MPI still owns memory after wait() threw.
         bool holds_memory() const { return stream_->holds_memory(); }
 
       private:
@@ -57,6 +57,8 @@ class MpiCommunicator {
     static constexpr MemorySpace space() { return host_space; }
     /// Whether its ranks can read each other's memory.
     bool shares_memory() const { return state_->member.has_value(); }
+    /// Whether MPI still owns memory of an operation that failed, be it in the call or in a wait.
+    bool holds_memory() const { return stream_->holds_memory(); }
 
     template <element T>
     Completion all_gather(T* base, std::int64_t count) {
@@ -269,6 +271,6 @@ static_assert(has_all_gather<MpiCommunicator, float> && has_reduce_scatter<MpiCo
               has_all_gather_v<MpiCommunicator, float> && has_reduce_scatter_v<MpiCommunicator, float> &&
               has_all_reduce<MpiCommunicator, float> && has_broadcast<MpiCommunicator, float> &&
               has_send_receive<MpiCommunicator, float> && has_all_to_all_v<MpiCommunicator, float> &&
-              has_barrier<MpiCommunicator> && has_split<MpiCommunicator>);
+              has_barrier<MpiCommunicator> && has_split<MpiCommunicator> && has_held_memory<MpiCommunicator>);
 
 } // namespace ragged
