@@ -4,15 +4,16 @@
 // A few bytes from rank 0 to all ranks through a file that all can see.
 #pragma once
 
+#include <algorithm> // std::copy
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include <ragged/core/error.hpp>

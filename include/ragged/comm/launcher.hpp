@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <ragged/core/error.hpp>
 

@@ -10,6 +10,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 

@@ -11,8 +11,8 @@
 //     ragged::Mesh mesh(ragged::Topology<ragged::Axis<"shard">>(world.size()), world);
 #pragma once
 
-#include <algorithm> // std::min
 #include <cstdint>
+#include <iterator> // std::ssize
 #include <memory>
 #include <span>
 #include <string>

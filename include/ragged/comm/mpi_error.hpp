@@ -7,6 +7,7 @@
 #include <cstdlib> // std::abort
 #include <string>
 #include <string_view>
+#include <utility> // std::move
 
 // The C++ bindings of MPI-2 are gone from the standard; their headers would be pulled in all the same.
 #ifndef OMPI_SKIP_MPICXX

@@ -5,6 +5,9 @@
 // copies.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/comm/mpi_communicator.hpp>
 

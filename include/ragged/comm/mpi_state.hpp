@@ -4,13 +4,15 @@
 // What all handles of one rank of one MPI communicator share, and the steps that its operations are made of.
 #pragma once
 
-#include <algorithm> // std::min
+#include <algorithm> // std::find, std::min
 #include <chrono>
 #include <cstdint>
+#include <iterator> // std::ssize
 #include <memory>
 #include <numeric> // std::accumulate, std::iota
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -5,6 +5,10 @@
 // Each function is one call of theirs and returns its status; results come back through the last parameter.
 #pragma once
 
+#include <cstddef>
+#include <string>
+#include <string_view>
+
 #include <cuda_runtime.h>
 #include <nccl.h>
 

@@ -13,9 +13,14 @@
 #pragma once
 
 #include <algorithm> // std::min
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <ragged/comm/communicator.hpp>
 #include <ragged/comm/nccl_member.hpp>

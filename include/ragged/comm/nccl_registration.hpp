@@ -7,7 +7,11 @@
 //     const auto registered = ragged::register_memory(world, arena.data(), arena.bytes());
 #pragma once
 
+#include <algorithm> // std::find
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <utility> // std::exchange
 #include <vector>
 
 #include <ragged/comm/nccl_communicator.hpp>

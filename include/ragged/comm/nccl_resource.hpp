@@ -8,6 +8,10 @@
 //     const auto registered = ragged::register_memory(world, arena.data(), arena.bytes());
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/comm/nccl_api.hpp>
 

@@ -6,6 +6,9 @@
 //     ragged::check(cudaMemsetAsync(data, 0, bytes, stream.native()), "zeroing a buffer");
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include <cuda_runtime_api.h>
 
 #include <ragged/core/error.hpp>

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <type_traits>
 
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/group/flat.hpp>

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include <ragged/group/cuda_kernels.cuh>
 #include <ragged/group/executor.hpp>

@@ -5,7 +5,6 @@
 // then hand over plain pointers; the host's and a device's executor run the same ops over them.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

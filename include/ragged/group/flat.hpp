@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/group/host_executor.hpp>
