@@ -98,6 +98,24 @@ void every_plan(Mesh<Topology, MpiCommunicator>& mesh, std::int64_t devices, con
     }
 }
 
+/// Nodes have room for some communicators to meet in shared memory; the ones after them do without, and the
+/// room is given back.
+void many_communicators(MpiCommunicator& world) {
+    std::vector<MpiCommunicator> parts;
+    while (std::ssize(parts) < 70)
+        parts.push_back(world.split(0, world.rank()));
+    expect(!parts.back().shares_memory(), "70 are too many for a node");
+    for (MpiCommunicator& part : {std::ref(parts.front()), std::ref(parts.back())}) {
+        std::vector<float> ranks(static_cast<std::size_t>(part.size()));
+        ranks[static_cast<std::size_t>(part.rank())] = static_cast<float>(part.rank());
+        part.all_gather(ranks.data(), 1).wait();
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+            expect(ranks[rank] == static_cast<float>(rank), "each of them gathers");
+    }
+    parts.clear();
+    expect(world.split(0, 0).shares_memory() == world.shares_memory(), "the room is given back");
+}
+
 void disagree(MpiCommunicator& world) {
     if (world.size() == 1)
         return;
@@ -136,6 +154,7 @@ int main(int, char** arguments) {
         ragged::CountingResource counting(window);
         { ragged::Memory(counting, 100); }
         expect(counting.live_bytes() == 0, "windows are given back");
+        many_communicators(world);
         disagree(world);
     });
 }

@@ -55,8 +55,17 @@ int main(int, char** arguments) {
             const ragged::Message<float> in{x + 8, 3, before};
             c.send_receive(std::span(&out, 1), std::span(&in, 1)).wait();
         });
-
         MpiCommunicator world(MPI_COMM_WORLD, options);
+        if (world.size() > 1) // the sums of the counts are equal
+            refused(options.shared_memory ? "called all_gather_v of 2 1 0 f32"
+                                          : "with other counts than rank 0",
+                    [&](MpiCommunicator& c) {
+                        std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()));
+                        counts[c.rank() == 1 ? 0 : 1] = 2;
+                        counts[c.rank() == 1 ? 1 : 0] = 1;
+                        c.all_gather_v(x, counts).wait();
+                    });
+
         ragged::MpiSharedResource memory(world);
         const std::string message = message_of([&] { ragged::Memory(memory, std::size_t{1} << 50); });
         expect(contains(message, "out of ") && contains(message, "1125899906842624 bytes"), message);
