@@ -41,7 +41,6 @@ class BasicNcclCommunicator {
     using Counts = std::span<const std::int64_t>;
 
   public:
-    using api_type = Api;
     using Stream = typename Api::Stream;
     using UniqueId = typename Api::UniqueId;
     using Completion = NcclCompletion<Api>;
