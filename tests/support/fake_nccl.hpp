@@ -40,7 +40,7 @@ class FakeNccl {
             id[0] = static_cast<char>(++world_->ids_);
         });
     }
-    NcclStatus initialise(int, Comm& comm, int size, const UniqueId& id, int rank) const {
+    NcclStatus initialise(int, Comm& comm, int size, const UniqueId& id, int rank, bool) const {
         return call("initialise", "", [&] {
             comm = world_->make_comm(world_->group_of(id, size), rank, rank_);
             comm->stream = world_->stream(rank_);

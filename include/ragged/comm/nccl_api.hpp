@@ -58,16 +58,14 @@ struct NcclApi {
     static NcclStatus unique_id(UniqueId& id) {
         return of(ncclGetUniqueId(&id));
     }
-    static NcclStatus initialise(int device, Comm& comm, int size, const UniqueId& id, int rank) {
+    /// @param share  whether what is split from it shares its resources; NCCL asks the parent's configuration
+    static NcclStatus initialise(int device, Comm& comm, int size, const UniqueId& id, int rank, bool share) {
         const CudaDeviceGuard there(device);
-        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-        config.blocking = 0;
+        ncclConfig_t config = configuration(share);
         return of(ncclCommInitRankConfig(&comm, size, id, rank, &config));
     }
     static NcclStatus split(Comm comm, int color, int key, Comm& made, bool share) {
-        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-        config.blocking = 0;
-        config.splitShare = share ? 1 : 0;
+        ncclConfig_t config = configuration(share);
         return of(ncclCommSplit(comm, color, key, &made, &config));
     }
     static NcclStatus rank_of(Comm comm, int& rank, int& size) {
@@ -204,6 +202,12 @@ struct NcclApi {
     }
 
   private:
+    static ncclConfig_t configuration(bool share) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        config.splitShare = share ? 1 : 0;
+        return config;
+    }
     static ncclDataType_t native(DType dtype) {
         switch (dtype) {
         case DType::f32:

@@ -41,7 +41,9 @@ class NcclMember {
             stream_->refuse(operation, concat("rank ", rank, " is not in [0, ", size, ")"));
         stream_->prepare(operation);
         stream_->join(comm_);
-        stream_->check(stream_->api().initialise(stream_->space().device, comm_, size, id, rank), operation);
+        stream_->check(stream_->api().initialise(stream_->space().device, comm_, size, id, rank,
+                                                 stream_->options().share_resources),
+                       operation);
         stream_->settle(operation);
     }
 
