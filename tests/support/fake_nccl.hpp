@@ -161,10 +161,16 @@ class FakeNccl {
     NcclStatus deregister_local(Comm, void*) const {
         return call("deregister_local", "", [&] { --world_->live_.registrations; });
     }
+    NcclStatus can_be_window(const void*, bool& can) const {
+        can = rank_ != world_->options().plain_rank;
+        return {};
+    }
     NcclStatus register_window(Comm, void* pointer, std::size_t, Window& window) const {
         return call("register_window", "", [&] {
             if (reinterpret_cast<std::uintptr_t>(pointer) % 4096 != 0)
                 world_->complain("a window is not aligned");
+            if (world_->options().plain_rank >= 0)
+                world_->complain("a window on some ranks only");
             if (!world_->options().memory_can_be_shared)
                 return;
             ++world_->live_.windows;

@@ -42,6 +42,7 @@ struct FakeFault {
 struct FakeOptions {
     int polls = 0; // how often a call that was made is still in progress
     bool windows = true;
+    int plain_rank = -1; // whose memory cannot be a window
     bool can_sum_fp8 = true;
     bool memory_can_be_shared = true; // else neither windows nor local registrations exist
     bool abort_spreads = true;        // to the other ranks, as it does between machines

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <cuda.h> // types of the driver; its functions are asked for at run time
 #include <cuda_runtime.h>
 #include <nccl.h>
 
@@ -129,6 +130,24 @@ struct NcclApi {
     static NcclStatus deregister_local(Comm comm, void* handle) {
         return of(ncclCommDeregister(comm, handle));
     }
+    /// Whether the driver can hand out the allocation at `pointer`, as it can memory of ncclMemAlloc and not
+    /// that of cudaMalloc or a pool. NCCL fails where it cannot, and the communicator with it.
+    static NcclStatus can_be_window(const void* pointer, bool& can) {
+        can = false;
+        void *retain = nullptr, *release = nullptr;
+        if (const NcclStatus status = driver_function("cuMemRetainAllocationHandle", retain);
+            !status.ok() || retain == nullptr)
+            return status;
+        if (const NcclStatus status = driver_function("cuMemRelease", release);
+            !status.ok() || release == nullptr)
+            return status;
+        CUmemGenericAllocationHandle handle = 0;
+        can = reinterpret_cast<decltype(&cuMemRetainAllocationHandle)>(retain)(
+                  &handle, const_cast<void*>(pointer)) == CUDA_SUCCESS;
+        if (can)
+            static_cast<void>(reinterpret_cast<decltype(&cuMemRelease)>(release)(handle));
+        return {};
+    }
 #if NCCL_VERSION_CODE >= 22703
     static NcclStatus register_window(Comm comm, void* pointer, std::size_t bytes, Window& window) {
         return of(ncclCommWindowRegister(comm, pointer, bytes, &window, NCCL_WIN_COLL_SYMMETRIC));
@@ -207,6 +226,12 @@ struct NcclApi {
         config.blocking = 0;
         config.splitShare = share ? 1 : 0;
         return config;
+    }
+    /// `function` stays null where the driver has no such function.
+    static NcclStatus driver_function(const char* symbol, void*& function) {
+        constexpr unsigned version = 11000; // CUDA 11.0 has all that are asked for
+        cudaDriverEntryPointQueryResult found{};
+        return of(cudaGetDriverEntryPointByVersion(symbol, &function, version, cudaEnableDefault, &found));
     }
     static ncclDataType_t native(DType dtype) {
         switch (dtype) {

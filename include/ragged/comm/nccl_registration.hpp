@@ -49,7 +49,8 @@ class [[nodiscard]] NcclRegistration {
         auto& shared = communicator.shared();
         communicator.member_->check_memory(operation, static_cast<const std::uint8_t*>(pointer),
                                            operation.count, 1);
-        if (all_can(communicator, pointer, bytes)) { // a window on some ranks only would wait for the others
+        // A window on some ranks only would wait for the others.
+        if (all_can(operation, communicator, pointer, bytes)) {
             shared.check(communicator.api().register_window(communicator.native(), pointer, bytes, window_),
                          operation);
             shared.settle(operation); // NCCL sets the window late
@@ -79,12 +80,15 @@ class [[nodiscard]] NcclRegistration {
     }
 
   private:
-    static bool all_can(BasicNcclCommunicator<Api>& communicator, const void* pointer, std::size_t bytes) {
-        const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    static bool all_can(const Operation& operation, BasicNcclCommunicator<Api>& communicator,
+                        const void* pointer, std::size_t bytes) {
+        auto& shared = communicator.shared();
+        bool own = communicator.api().has_windows() && shared.options().windows && bytes > 0 &&
+                   reinterpret_cast<std::uintptr_t>(pointer) % nccl_window_alignment == 0;
+        if (own)
+            shared.check(communicator.api().can_be_window(pointer, own), operation);
         std::vector<std::uint8_t> can(static_cast<std::size_t>(communicator.size()), 0);
-        can[static_cast<std::size_t>(communicator.rank())] =
-            communicator.api().has_windows() && communicator.shared().options().windows && bytes > 0 &&
-            address % nccl_window_alignment == 0;
+        can[static_cast<std::size_t>(communicator.rank())] = own;
         communicator.all_gather_host(can.data(), 1);
         return std::find(can.begin(), can.end(), 0) == can.end();
     }

@@ -61,6 +61,7 @@ TEST_CASE("memory is a window where it can be one on all ranks, else known to ea
     check_kind(NcclRegistered::local, [](int) { return 128; });
     check_kind(NcclRegistered::local, [](int rank) { return rank == 1 ? 256 : 0; }); // on one rank only
     check_kind(NcclRegistered::local, aligned, {.windows = false});
+    check_kind(NcclRegistered::local, aligned, {.plain_rank = 1});
     check_kind(NcclRegistered::local, aligned, {}, {.windows = false});
     check_kind(NcclRegistered::none, aligned, {.memory_can_be_shared = false});
 }
