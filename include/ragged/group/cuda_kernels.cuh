@@ -107,7 +107,7 @@ __device__ typename Op::value_type fold_columns(const Op& op, const typename Op:
         if (thread < half && thread + half < count)
             columns[thread] = op.fold(columns[thread], columns[thread + half]);
     }
-    return columns[0];
+    return columns[thread]; // its own: another's may be written still
 }
 
 /// *total = the rows, folded into what it held unless `first`; *result from it where there is one. One block.
