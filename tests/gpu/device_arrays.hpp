@@ -23,6 +23,8 @@ class DeviceArrays {
             data_.reset(data, [](void* pointer) { static_cast<void>(cudaFree(pointer)); });
             ragged::check(cudaMemcpy(data, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice),
                           "upload");
+            // The copy may still be on its way to the device, and other streams do not wait for this one.
+            ragged::check(cudaStreamSynchronize(cudaStreamLegacy), "upload");
         }
         T* data() const { return static_cast<T*>(data_.get()); }
         std::vector<T> values() const {
