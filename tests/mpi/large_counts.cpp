@@ -40,7 +40,14 @@ int main(int, char** arguments) {
             return;
         }
         ragged::MpiSharedResource resource(world);
-        ragged::Memory memory(resource, static_cast<std::size_t>(count * size));
+        ragged::Memory memory;
+        try {
+            memory = ragged::Memory(resource, static_cast<std::size_t>(count * size));
+        } catch (const ragged::BufferError& error) {
+            if (rank == 0)
+                std::printf("skipped: %s\n", error.what());
+            return;
+        }
         auto* const data = static_cast<std::uint8_t*>(memory.data());
 
         fill(data, rank, rank * count, count);
