@@ -109,6 +109,7 @@ class Memory {
     }
 
     /// Memory that exists: an array of a framework, a tensor of another library. Nothing is copied or zeroed.
+    /// @param data  in `space`, [bytes]; a buffer over it asks for the alignment_bytes of its plan
     /// @param free  called once with `owner` in the end; without it, the memory outlives every use of this
     static Memory adopt(void* data, std::size_t bytes, MemorySpace space, void* owner = nullptr,
                         Free free = nullptr) {

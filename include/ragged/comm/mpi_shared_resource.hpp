@@ -14,7 +14,8 @@
 namespace ragged {
 
 /// Each allocation is a shared window of MPI: allocating and giving back are collective over the ranks of the
-/// node, in the same order on each, and slow; make buffers once, or lay them in one allocation.
+/// node, in the same order on each, slow, and wait for a rank that does not come without a time limit; make
+/// buffers once, or lay them in one allocation.
 /// Plain host memory where the communicator was made without shared memory.
 class MpiSharedResource {
   public:
