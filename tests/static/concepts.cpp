@@ -32,6 +32,10 @@ static_assert(!ragged::has_send_receive<GatherOnly, float>);
 static_assert(!ragged::has_all_to_all_v<GatherOnly, float>);
 static_assert(!ragged::has_barrier<GatherOnly>);
 static_assert(!ragged::has_split<GatherOnly>);
+static_assert(!ragged::has_grouping<GatherOnly>);
+static_assert(!ragged::has_all_gather_host<GatherOnly>);
+static_assert(!ragged::has_stream_wait<GatherOnly, int>);
+static_assert(!ragged::has_held_memory<GatherOnly>);
 
 struct NoRank {
     struct Completion {
@@ -64,6 +68,13 @@ struct VoidGather : GatherOnly {
     void all_gather(T*, std::int64_t) {}
 };
 static_assert(!ragged::has_all_gather<VoidGather, float>);
+
+struct HeldInCompletionOnly : GatherOnly {
+    struct Completion : GatherOnly::Completion {
+        bool holds_memory() const { return false; }
+    };
+};
+static_assert(ragged::communicator<HeldInCompletionOnly> && !ragged::has_held_memory<HeldInCompletionOnly>);
 
 using Counts = std::span<const std::int64_t>;
 struct GatherV : GatherOnly {
