@@ -19,7 +19,8 @@
 namespace ragged {
 
 /// A memory_resource over one allocation of another, which outlives it. Parts are rounded up to
-/// buffer_alignment. Not thread-safe. Not movable: buffers point to it.
+/// buffer_alignment. A part given back is handed out again at once: on a device, order the upstream's stream
+/// behind the work that uses it first. Not thread-safe. Not movable: buffers point to it.
 template <memory_resource Upstream>
 class Arena {
   public:
