@@ -16,6 +16,7 @@
 
 #include <sys/statvfs.h>
 
+#include <ragged/buffer/memory_resource.hpp>
 #include <ragged/comm/mpi_error.hpp>
 
 namespace ragged::detail {
@@ -117,16 +118,16 @@ class MpiNode {
     /// @throws BufferError  on all ranks, when there is too little for all; MpiError
     void* allocate(std::size_t bytes) {
         // MPI need not notice: pages that are not there end the process when they are touched
-        std::int64_t wanted = static_cast<std::int64_t>(bytes + alignment), all = 0, room = 0;
+        std::int64_t wanted = static_cast<std::int64_t>(bytes + buffer_alignment), all = 0, room = 0;
         const std::int64_t own_room = shared_room();
         check_mpi(MPI_Allreduce(&wanted, &all, 1, MPI_INT64_T, MPI_SUM, comm_), "allocate");
         check_mpi(MPI_Allreduce(&own_room, &room, 1, MPI_INT64_T, MPI_MIN, comm_), "allocate");
         if (all > room)
             throw BufferError(concat("out of memory that ranks share: ", bytes, " bytes here, ", all,
                                      " on all ranks of the node; there is room for ", room));
-        Window window = open(bytes + alignment);
+        Window window = open(bytes + buffer_alignment);
         const auto address = reinterpret_cast<std::uintptr_t>(window.own);
-        char* const aligned = window.own + (alignment - address % alignment) % alignment;
+        char* const aligned = window.own + (buffer_alignment - address % buffer_alignment) % buffer_alignment;
         window.bytes = static_cast<std::int64_t>(bytes) + (aligned - window.own);
         windows_.emplace(next_window_++, std::move(window));
         return aligned;
@@ -152,7 +153,6 @@ class MpiNode {
     }
 
   private:
-    static constexpr std::size_t alignment = 4096;
     static constexpr int num_blocks = 64; // communicators of one node at a time; more of them do without
 
     struct Window {
