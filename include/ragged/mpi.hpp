@@ -11,6 +11,7 @@
 #include <ragged/comm/mpi_error.hpp>
 #include <ragged/comm/mpi_node.hpp>
 #include <ragged/comm/mpi_node_group.hpp>
+#include <ragged/comm/mpi_options.hpp>
 #include <ragged/comm/mpi_reduce_scatter.hpp>
 #include <ragged/comm/mpi_shared_resource.hpp>
 #include <ragged/comm/mpi_state.hpp>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm> // std::find, std::min
-#include <chrono>
 #include <cstdint>
 #include <iterator> // std::ssize
 #include <memory>
@@ -17,18 +16,12 @@
 #include <vector>
 
 #include <ragged/comm/mpi_calls.hpp>
+#include <ragged/comm/mpi_options.hpp>
 #include <ragged/comm/mpi_stream.hpp>
 #include <ragged/comm/shared_member.hpp>
 #include <ragged/core/hash.hpp>
 
-namespace ragged {
-
-struct MpiOptions {
-    std::chrono::milliseconds timeout{60'000}; // for a rank that does not come
-    bool shared_memory = true;                 // between ranks of one node; else MPI's calls alone
-};
-
-namespace detail {
+namespace ragged::detail {
 
 struct MpiState {
     using Member = SharedMember<MpiNodeGroup>;
@@ -159,5 +152,4 @@ struct MpiState {
     }
 };
 
-} // namespace detail
-} // namespace ragged
+} // namespace ragged::detail
