@@ -64,7 +64,11 @@ class FakeNccl {
         });
     }
     NcclStatus finalize(Comm comm) const {
-        return call("finalize", "", [&] { comm->finalizing = true; });
+        return call("finalize", "", [&] {
+            if (comm->given_up)
+                world_->complain("what a split gave up is finalized");
+            comm->finalizing = true;
+        });
     }
     NcclStatus destroy(Comm comm) const {
         return call("destroy", "", [&] {
@@ -81,6 +85,12 @@ class FakeNccl {
             if (world_->options().abort_spreads)
                 world_->fail(*comm->group, ragged::nccl_remote_error,
                              concat("rank ", comm->rank, " aborted"));
+            if (FakeComm** const made = std::exchange(comm->made, nullptr)) { // NCCL sets it all the same
+                FakeGroup& alone = world_->split_group(comm->group, comm->splits - 1, -1 - comm->rank, 1);
+                *made = world_->make_comm(alone, 0, rank_);
+                (*made)->stream = comm->stream;
+                (*made)->given_up = true;
+            }
             end(comm);
         });
     }

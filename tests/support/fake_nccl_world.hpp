@@ -67,6 +67,7 @@ struct FakeComm {
     int splits = 0;
     FakeComm** made = nullptr; // where the result of a split goes
     bool finalizing = false;
+    bool given_up = false; // made by a split that was aborted
     bool dead = false;
 };
 

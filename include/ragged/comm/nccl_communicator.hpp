@@ -9,7 +9,8 @@
 //     ragged::Mesh mesh(ragged::Topology<ragged::Axis<"shard">>(size), world);
 //
 // A call only enqueues: it allocates nothing and waits for nothing on the device, so it may be captured in a
-// graph. Sums are sums; averages and scales belong to the operation that uses them.
+// graph; destroy the graph before the communicator, as NCCL waits for that without a time-out. Sums are sums;
+// averages and scales belong to the operation that uses them.
 #pragma once
 
 #include <algorithm> // std::min

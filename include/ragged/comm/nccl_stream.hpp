@@ -69,12 +69,13 @@ class NcclStream {
     /// From now on the communicator in `slot` is polled, and aborted on failure; the slot is empty then. NCCL
     /// may fill the slot later.
     void join(Comm& slot) { comms_.push_back(&slot); }
-    /// End an ordinary communicator: flush and free. Waits for its operations, at most for the time-out. An
-    /// aborted one is gone already.
+    /// End an ordinary communicator: flush and free. Waits for its operations, at most for the time-out.
+    /// After a failure, abort what is not gone already.
     void leave(Comm& slot, const NcclOperation& operation) noexcept {
         if (slot == Comm{})
             return;
         try {
+            require_usable(operation); // NCCL fills the slot of a split even after its abort
             check(api_.finalize(slot), operation);
             settle(operation);
             static_cast<void>(api_.destroy(slot));
