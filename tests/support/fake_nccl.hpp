@@ -249,7 +249,7 @@ class FakeNccl {
             --world_->live_.device_blocks;
         });
     }
-    NcclStatus allocate_host(std::size_t bytes, void*& pointer) const {
+    NcclStatus allocate_host(int, std::size_t bytes, void*& pointer) const {
         return call("allocate_host", "", [&] {
             pointer = new char[bytes];
             ++world_->live_.host_blocks;

@@ -210,7 +210,9 @@ struct NcclApi {
     static NcclStatus free_device(void* pointer) {
         return of(cudaFree(pointer));
     }
-    static NcclStatus allocate_host(std::size_t bytes, void*& pointer) {
+    /// @param device  which the host copies from and to; no other gets a context for it
+    static NcclStatus allocate_host(int device, std::size_t bytes, void*& pointer) {
+        const CudaDeviceGuard there(device);
         return of(cudaMallocHost(&pointer, bytes));
     }
     static NcclStatus free_host(void* pointer) {

@@ -30,7 +30,7 @@ class NcclScratch {
     NcclStatus allocate(int device, std::size_t bytes) {
         bytes_ = bytes;
         const NcclStatus status = api_.allocate_device(device, bytes, device_);
-        return status.ok() ? api_.allocate_host(bytes, host_) : status;
+        return status.ok() ? api_.allocate_host(device, bytes, host_) : status;
     }
 
     /// [bytes()] each.

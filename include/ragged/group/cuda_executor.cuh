@@ -137,7 +137,8 @@ class CudaExecutor {
 
     /// Thread blocks of a kernel that a processor holds at once.
     template <class Kernel>
-    static int resident_blocks(Kernel kernel, int threads) {
+    int resident_blocks(Kernel kernel, int threads) const {
+        const CudaDeviceGuard guard(stream_.device());
         int count = 0;
         check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, threads, 0), "sizing a launch");
         return std::max(count, 1);
