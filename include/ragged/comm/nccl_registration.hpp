@@ -31,8 +31,8 @@ constexpr std::string_view name(NcclRegistered kind) {
 
 inline constexpr std::size_t nccl_window_alignment = 4096;
 
-/// Ends the registration in its destructor, in which all ranks come in the same order; the memory is freed
-/// after that. Keeps the communicator.
+/// Ends the registration in its destructor, in which all ranks come in the same order, after what uses the
+/// memory is done: NCCL unmaps it at once. The memory is freed after that. Keeps the communicator.
 template <class Api>
 class [[nodiscard]] NcclRegistration {
     using Operation = detail::NcclOperation;
