@@ -51,7 +51,10 @@ if cmake --build "$build" --target help | grep -q nccl_bench; then
 fi
 # Unquoted: one word each.
 # shellcheck disable=SC2086
-cmake --build "$build" --parallel --target $targets >/dev/null
+cmake --build "$build" --parallel --target $targets >"$build/build.txt" 2>&1 || {
+    tail -n 60 "$build/build.txt" >&2
+    exit 1
+}
 : >"$page"
 part measurements "$build/bench/gpu/gpu_bench" examples/models/gpt-oss-120b.tsv
 part "tests: group" "$build/tests/gpu/gpu.group"
