@@ -51,7 +51,6 @@ const std::map<std::string, std::function<void(MpiCommunicator&, float*)>> cases
              gather(world, data, 1 << 20);
      }},
     {"stopped", [](MpiCommunicator&, float*) { raise(SIGSTOP); }},
-    {"allocates", [](MpiCommunicator&, float*) { sleep(4); }}, // late for the others, who share memory
     {"exits", [](MpiCommunicator&, float*) { _exit(0); }},
     {"abandons",
      [](MpiCommunicator& world, float*) {
@@ -88,8 +87,6 @@ int main(int, char** arguments) {
     try {
         if (world.rank() == failing)
             cases.at(arguments[1])(world, data);
-        if (arguments[1] == std::string_view("allocates"))
-            ragged::Memory(memory, 100);
         while (true)
             gather(world, data, 1 << 20);
     } catch (const ragged::MpiError& error) {

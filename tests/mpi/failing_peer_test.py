@@ -26,7 +26,6 @@ CASES = {
     "stopped": (MISSING, False),
     "exits": (MISSING, False),
     "abandons": ({"window": r"CommError: .*rank 1 left: no more data", "messages": MISSING["messages"]}, False),
-    "allocates": ({"window": r"CommError: allocate of 100 bytes .*within 2000 ms \[-1\]", "messages": MISSING["messages"]}, False),
     "count": (DIFFERENT.format("all_gather of 1048575 f32"), True),
     "dtype": (DIFFERENT.format("all_gather of 1048576 bf16"), True),
     "operation": (DIFFERENT.format("reduce_scatter of 1048576 f32"), True),

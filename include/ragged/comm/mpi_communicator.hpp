@@ -208,7 +208,7 @@ class MpiCommunicator {
     /// Tell the other ranks of this rank's communicators that it will not come any more. Those that share its
     /// memory hear it at once, the others wait for their time-out.
     void abandon(std::string_view why) {
-        state_->node->lose();
+        state_->node->lost = true;
         stream_->abandon(std::string(why));
     }
 

@@ -4,12 +4,9 @@
 // MPI's status codes as exceptions, and MPI's lifetime as an object.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib> // std::abort
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility> // std::move
 
 // The C++ bindings of MPI-2 are gone from the standard; their headers would be pulled in all the same.
@@ -51,24 +48,6 @@ inline void check_mpi(int code, std::string_view operation) {
                    code);
 }
 
-/// Whether `request` was done within `timeout`; if not, MPI still has it. @throws MpiError
-inline bool mpi_done_within(MPI_Request& request, std::chrono::milliseconds timeout,
-                            std::string_view operation) {
-    const auto start = std::chrono::steady_clock::now();
-    while (true) {
-        int done = 0;
-        check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), operation);
-        if (done != 0)
-            return true;
-        if (std::chrono::steady_clock::now() - start > timeout)
-            return false;
-        std::this_thread::yield();
-    }
-}
-
-/// An operation of this process failed: other ranks may not come where MPI waits for all.
-inline std::atomic<bool> mpi_has_failed = false;
-
 inline bool mpi_is_running() {
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
@@ -92,20 +71,9 @@ class MpiEnvironment {
     }
     MpiEnvironment(const MpiEnvironment&) = delete;
     MpiEnvironment& operator=(const MpiEnvironment&) = delete;
-    /// Collective: waits for the other ranks. After a failure it waits 5 s, then ends all processes of the
-    /// job with status 1.
-    ~MpiEnvironment() {
-        if (detail::mpi_has_failed)
-            try {
-                MPI_Request all = MPI_REQUEST_NULL;
-                detail::check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &all), "MPI_Finalize");
-                if (!detail::mpi_done_within(all, std::chrono::seconds(5), "MPI_Finalize"))
-                    abort(1);
-            } catch (const MpiError&) {
-                abort(1);
-            }
-        MPI_Finalize();
-    }
+    /// Collective: waits for the other ranks. After a failed collective they may never come; end the program
+    /// with abort() then.
+    ~MpiEnvironment() { MPI_Finalize(); }
 
     /// End all processes of the job, now.
     [[noreturn]] static void abort(int exit_status) {

@@ -5,15 +5,11 @@
 // the ranks of a communicator meet. One per world; communicators split from it use it too.
 #pragma once
 
-#include <algorithm> // std::min
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception> // std::uncaught_exceptions
 #include <limits>
 #include <map>
-#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -57,10 +53,8 @@ class MpiNode {
         std::int64_t offset = 0;
     };
 
-    /// Collective over `world`. @param timeout  for a rank that does not come where memory is shared or freed
-    /// @throws MpiError
-    MpiNode(MPI_Comm world, std::chrono::milliseconds timeout)
-        : timeout_(timeout) {
+    /// Collective over `world`. @throws MpiError
+    explicit MpiNode(MPI_Comm world) {
         check_mpi(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_), "MpiNode");
         MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
         MPI_Comm_size(comm_, &size_);
@@ -77,22 +71,18 @@ class MpiNode {
     }
     MpiNode(const MpiNode&) = delete;
     MpiNode& operator=(const MpiNode&) = delete;
-    /// Collective, see may_free.
+    /// Collective like MPI_Win_free, unless `lost`.
     ~MpiNode() {
-        if (!may_free())
-            return;
+        if (lost || !mpi_is_running())
+            return; // others may never come: the memory goes with the process
         while (!windows_.empty())
             close(windows_.begin()->first);
         close(blocks_);
         MPI_Comm_free(&comm_);
     }
 
-    /// A failure was seen: what is freed by all ranks together is not freed any more, but with the process.
-    bool lost() const { return lost_; }
-    void lose() {
-        lost_ = true;
-        mpi_has_failed = true;
-    }
+    /// A failure was seen: what is freed by all ranks together is not freed any more.
+    std::atomic<bool> lost = false;
 
     MPI_Comm comm() const { return comm_; }
 
@@ -126,34 +116,12 @@ class MpiNode {
 
     /// Memory that all ranks of the node can read. Collective over them.
     /// @throws BufferError  on all ranks, when there is too little for all; MpiError
-    /// @throws CommError    not every rank came within the time-out
     void* allocate(std::size_t bytes) {
         // MPI need not notice: pages that are not there end the process when they are touched
-        struct Need {
-            std::int64_t bytes, room;
-        };
-        auto needs = std::make_unique<Need[]>(static_cast<std::size_t>(size_));
-        int rank = 0;
-        MPI_Comm_rank(comm_, &rank);
-        needs[static_cast<std::size_t>(rank)] = {static_cast<std::int64_t>(bytes + buffer_alignment),
-                                                 shared_room()};
-        MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(
-            MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, needs.get(), 2, MPI_INT64_T, comm_, &request),
-            "allocate");
-        if (!mpi_done_within(request, timeout_, "allocate")) {
-            static_cast<void>(needs.release()); // MPI may yet write there
-            lose();
-            throw CommError(concat("allocate of ", bytes,
-                                   " bytes that ranks share: not every rank of the node came within ",
-                                   timeout_.count(), " ms"),
-                            "allocate", -1);
-        }
-        std::int64_t all = 0, room = needs[0].room;
-        for (int each = 0; each < size_; ++each) {
-            all += needs[static_cast<std::size_t>(each)].bytes;
-            room = std::min(room, needs[static_cast<std::size_t>(each)].room);
-        }
+        std::int64_t wanted = static_cast<std::int64_t>(bytes + buffer_alignment), all = 0, room = 0;
+        const std::int64_t own_room = shared_room();
+        check_mpi(MPI_Allreduce(&wanted, &all, 1, MPI_INT64_T, MPI_SUM, comm_), "allocate");
+        check_mpi(MPI_Allreduce(&own_room, &room, 1, MPI_INT64_T, MPI_MIN, comm_), "allocate");
         if (all > room)
             throw BufferError(concat("out of memory that ranks share: ", bytes, " bytes here, ", all,
                                      " on all ranks of the node; there is room for ", room));
@@ -164,10 +132,10 @@ class MpiNode {
         windows_.emplace(next_window_++, std::move(window));
         return aligned;
     }
-    /// Collective, see may_free.
+    /// Collective like MPI_Win_free, unless `lost`.
     void deallocate(const void* pointer) noexcept {
         const Address address = find(pointer);
-        if (address.window >= 0 && may_free())
+        if (address.window >= 0 && !lost && mpi_is_running())
             close(address.window);
     }
 
@@ -193,24 +161,6 @@ class MpiNode {
         std::int64_t bytes = 0;
         std::vector<char*> bases; // of each rank's part, as this process sees it
     };
-
-    /// Whether every rank has come to free something, as MPI would wait for them without a limit. Not while
-    /// an exception unwinds this rank: the others are elsewhere.
-    bool may_free() noexcept {
-        if (lost_ || !mpi_is_running())
-            return false;
-        try {
-            MPI_Request request = MPI_REQUEST_NULL;
-            if (std::uncaught_exceptions() == 0) {
-                check_mpi(MPI_Ibarrier(comm_, &request), "deallocate");
-                if (mpi_done_within(request, timeout_, "deallocate"))
-                    return true;
-            }
-        } catch (const MpiError&) { // the same as when they did not come
-        }
-        lose();
-        return false;
-    }
 
     /// Bytes that may be shared: both MPIs keep their windows in the file system of shared memory.
     static std::int64_t shared_room() {
@@ -256,8 +206,6 @@ class MpiNode {
         windows_.erase(number);
     }
 
-    std::chrono::milliseconds timeout_;
-    std::atomic<bool> lost_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;
     int size_ = 0;
     Window blocks_;

@@ -37,7 +37,7 @@ class MpiNodeGroup {
     MpiNodeGroup(const MpiNodeGroup&) = delete;
     MpiNodeGroup& operator=(const MpiNodeGroup&) = delete;
     ~MpiNodeGroup() {
-        if (!node_->lost())
+        if (!node_->lost)
             node_->leave_block(block_);
     }
 
@@ -80,7 +80,7 @@ class MpiNodeGroup {
     /// Make the calls of all ranks fail. The first failure stays.
     void fail(int rank, std::string_view operation, std::string_view what) {
         MpiBlock& block = node_->block(block_);
-        node_->lose();
+        node_->lost = true;
         std::uint32_t first = 0;
         if (!block.failing.compare_exchange_strong(first, 1))
             return;
@@ -153,7 +153,7 @@ class MpiNodeGroup {
 
     [[noreturn]] void throw_failure() {
         const MpiBlock& block = node_->block(block_);
-        node_->lose();
+        node_->lost = true;
         for (int turn = 0; (block.state.load() & 1) == 0; ++turn) { // its text is being written
             std::this_thread::yield();
             if (turn > 1'000'000)

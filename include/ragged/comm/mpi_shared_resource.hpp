@@ -14,7 +14,8 @@
 namespace ragged {
 
 /// Each allocation is a shared window of MPI: allocating and giving back are collective over the ranks of the
-/// node, in the same order on each, and slow; make buffers once, or lay them in an Arena.
+/// node, in the same order on each, slow, and wait for a rank that does not come without a time limit; make
+/// buffers once, or lay them in one allocation.
 /// Plain host memory where the communicator was made without shared memory.
 class MpiSharedResource {
   public:
@@ -25,14 +26,12 @@ class MpiSharedResource {
 
     static constexpr MemorySpace space() { return host_space; }
 
-    /// Sizes may differ between ranks. @throws BufferError  out of memory, on all ranks
-    /// @throws CommError  not every rank came within the time-out, or MPI fails
+    /// Sizes may differ between ranks. @throws BufferError  out of memory, on all ranks; MpiError
     void* allocate(std::size_t bytes) {
         return shared_ ? node_->allocate(bytes) : HostResource{}.allocate(bytes);
     }
     void zero(void* pointer, std::size_t bytes) { HostResource{}.zero(pointer, bytes); }
-    /// Waits for the others up to the time-out. Then, after a failed collective, and while an exception
-    /// unwinds this rank, the memory stays until the process ends.
+    /// After a failed collective the memory stays until the process ends: the other ranks may never come.
     void deallocate(void* pointer, std::size_t bytes) noexcept {
         if (shared_)
             node_->deallocate(pointer);

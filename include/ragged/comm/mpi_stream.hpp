@@ -95,7 +95,6 @@ class MpiStream {
             body();
         } catch (const std::exception& error) {
             failure_ = std::current_exception();
-            mpi_has_failed = true;
             if (running_) { // MPI may write through its requests until the process ends
                 holds_memory_ = !running_->requests.empty() || running_->comparison != MPI_REQUEST_NULL;
                 static_cast<void>(running_.release());
