@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint> // PTRDIFF_MAX
 #include <cstring>
 #include <new>
 #include <utility>
@@ -40,7 +41,9 @@ struct HostResource {
     static constexpr MemorySpace space() { return host_space; }
     /// @throws BufferError  out of memory, with the bytes asked for
     void* allocate(std::size_t bytes) {
-        void* pointer = ::operator new (bytes, std::align_val_t{buffer_alignment}, std::nothrow);
+        void* pointer = nullptr;
+        if (bytes <= PTRDIFF_MAX) // more wraps when it is rounded up to the alignment
+            pointer = ::operator new (bytes, std::align_val_t{buffer_alignment}, std::nothrow);
         if (pointer == nullptr)
             throw BufferError(concat("out of host memory: ", bytes, " bytes"));
         return pointer;
