@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include <sys/time.h>
@@ -57,6 +58,7 @@ const std::map<std::string, std::function<void(MpiCommunicator&, float*)>> cases
          world.abandon("no more data");
          sleep(4);
      }},
+    {"throws", [](MpiCommunicator&, float*) { throw std::runtime_error("no more data"); }},
     {"count", [](MpiCommunicator& world, float* data) { gather(world, data, (1 << 20) - 1); }},
     {"dtype", [](MpiCommunicator& world,
                  float* data) { world.all_gather(reinterpret_cast<ragged::bf16*>(data), 1 << 20).wait(); }},
@@ -64,22 +66,17 @@ const std::map<std::string, std::function<void(MpiCommunicator&, float*)>> cases
     {"negative", [](MpiCommunicator& world, float* data) { gather(world, data, -1); }},
 };
 
-} // namespace
-
-int main(int, char** arguments) {
-    const ragged::MpiEnvironment mpi;
+/// Ends when a rank failed, and drops all handles.
+void take_part(char** arguments, std::ofstream& told, std::chrono::steady_clock::time_point start) {
     const auto options = support::options_of(arguments[2]);
     MpiCommunicator world(MPI_COMM_WORLD, {2s, options.shared_memory});
     ragged::MpiSharedResource memory(world);
     const std::size_t bytes = (std::size_t{4} << 20) * static_cast<std::size_t>(world.size());
-    ragged::Memory array(memory, bytes);
-    auto* const data = static_cast<float*>(array.data());
+    auto* const array = new ragged::Memory(memory, bytes); // kept: MPI may write there until the process ends
+    auto* const data = static_cast<float*>(array->data());
     MpiCommunicator half = world.split(world.rank() % 2, 0); // failures reach these as well
     gather(world, data, 1 << 20);
-    end_after(6);
 
-    const auto start = std::chrono::steady_clock::now();
-    std::ofstream told(std::string(arguments[3]) + "." + std::to_string(world.rank()));
     const auto report = [&](const char* kind, const ragged::CommError& error) {
         const auto elapsed = std::chrono::steady_clock::now() - start;
         told << elapsed / 1ms << ' ' << kind << ": " << error.what() << " [" << error.rank() << "]\n";
@@ -100,6 +97,24 @@ int main(int, char** arguments) {
     } catch (const ragged::CommError&) {
         told << "the next call fails\n";
     }
+}
+
+} // namespace
+
+int main(int, char** arguments) {
+    const ragged::MpiEnvironment mpi;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    end_after(6);
+
+    const auto start = std::chrono::steady_clock::now();
+    std::ofstream told(std::string(arguments[3]) + "." + std::to_string(rank));
+    try {
+        take_part(arguments, told, start);
+    } catch (const std::exception& error) {
+        told << (std::chrono::steady_clock::now() - start) / 1ms << ' ' << error.what() << '\n';
+    }
+    told << "all is dropped\n";
     told.close();
     sleep(1); // the others are in the middle of theirs
     std::_Exit(0);

@@ -207,10 +207,7 @@ class MpiCommunicator {
 
     /// Tell the other ranks of this rank's communicators that it will not come any more. Those that share its
     /// memory hear it at once, the others wait for their time-out.
-    void abandon(std::string_view why) {
-        state_->node->lost = true;
-        stream_->abandon(std::string(why));
-    }
+    void abandon(std::string_view why) { stream_->abandon(std::string(why)); }
 
   private:
     friend class MpiSharedResource;
@@ -225,6 +222,7 @@ class MpiCommunicator {
                     std::shared_ptr<detail::MpiStream> stream)
         : state_(std::make_shared<State>(own, options, std::move(node)))
         , stream_(std::move(stream)) {
+        stream_->stay_in(state_->node);
         if (state_->member)
             stream_->join(state_->member->group(), state_->rank);
     }

@@ -5,12 +5,15 @@
 // the ranks of a communicator meet. One per world; communicators split from it use it too.
 #pragma once
 
+#include <algorithm> // std::min
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,26 +57,30 @@ class MpiNode {
     };
 
     /// Collective over `world`. @throws MpiError
-    explicit MpiNode(MPI_Comm world) {
+    /// @param timeout  for a rank that does not come to allocate or to give back
+    MpiNode(MPI_Comm world, std::chrono::milliseconds timeout)
+        : timeout_(timeout) {
         check_mpi(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_), "MpiNode");
         MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
         MPI_Comm_size(comm_, &size_);
         int rank = 0;
         MPI_Comm_rank(comm_, &rank);
-        blocks_ = open(rank == 0 ? block_bytes() * num_blocks : 0);
-        if (rank == 0)
+        blocks_ = open(rank == 0 ? header_bytes + block_bytes() * num_blocks : 0);
+        if (rank == 0) {
+            ::new (&state()) std::atomic<std::uint64_t>{0};
             for (int index = 0; index < num_blocks; ++index) {
                 ::new (&block(index)) MpiBlock{};
                 for (int peer = 0; peer < size_; ++peer)
                     ::new (&record(index, peer)) MpiRecord{};
             }
+        }
         check_mpi(MPI_Barrier(comm_), "MpiNode");
     }
     MpiNode(const MpiNode&) = delete;
     MpiNode& operator=(const MpiNode&) = delete;
-    /// Collective like MPI_Win_free, unless `lost`.
+    /// Collective like MPI_Win_free, unless lost().
     ~MpiNode() {
-        if (lost || !mpi_is_running())
+        if (!meet())
             return; // others may never come: the memory goes with the process
         while (!windows_.empty())
             close(windows_.begin()->first);
@@ -81,13 +88,17 @@ class MpiNode {
         MPI_Comm_free(&comm_);
     }
 
-    /// A failure was seen: what is freed by all ranks together is not freed any more.
-    std::atomic<bool> lost = false;
+    /// A rank saw a failure, or MPI ended: what is freed by all ranks together is not freed any more.
+    bool lost() const { return !mpi_is_running() || (state().load() & 1) != 0; }
+    void lose() {
+        if (mpi_is_running())
+            state().fetch_or(1);
+    }
 
     MPI_Comm comm() const { return comm_; }
 
     MpiBlock& block(int index) const {
-        return *reinterpret_cast<MpiBlock*>(blocks_.bases[0] +
+        return *reinterpret_cast<MpiBlock*>(blocks_.bases[0] + header_bytes +
                                             static_cast<std::size_t>(index) * block_bytes());
     }
     MpiRecord& record(int index, int rank) const {
@@ -115,10 +126,15 @@ class MpiNode {
     void leave_block(int index) { --block(index).users; }
 
     /// Memory that all ranks of the node can read. Collective over them.
-    /// @throws BufferError  on all ranks, when there is too little for all; MpiError
+    /// @throws BufferError  on all ranks, when there is too little for all or not all come; MpiError
     void* allocate(std::size_t bytes) {
+        if (!meet())
+            throw BufferError(concat("no memory that ranks share: a rank of the node failed, or did not come "
+                                     "within ",
+                                     timeout_.count(), " ms"));
         // MPI need not notice: pages that are not there end the process when they are touched
-        std::int64_t wanted = static_cast<std::int64_t>(bytes + buffer_alignment), all = 0, room = 0;
+        constexpr std::size_t most = std::size_t{1} << 52; // sums of it are still numbers
+        std::int64_t wanted = static_cast<std::int64_t>(std::min(bytes, most) + buffer_alignment), all = 0, room = 0;
         const std::int64_t own_room = shared_room();
         check_mpi(MPI_Allreduce(&wanted, &all, 1, MPI_INT64_T, MPI_SUM, comm_), "allocate");
         check_mpi(MPI_Allreduce(&own_room, &room, 1, MPI_INT64_T, MPI_MIN, comm_), "allocate");
@@ -132,10 +148,10 @@ class MpiNode {
         windows_.emplace(next_window_++, std::move(window));
         return aligned;
     }
-    /// Collective like MPI_Win_free, unless `lost`.
+    /// Collective like MPI_Win_free, unless lost().
     void deallocate(const void* pointer) noexcept {
         const Address address = find(pointer);
-        if (address.window >= 0 && !lost && mpi_is_running())
+        if (address.window >= 0 && meet())
             close(address.window);
     }
 
@@ -153,6 +169,7 @@ class MpiNode {
     }
 
   private:
+    static constexpr std::size_t header_bytes = 128; // for state()
     static constexpr int num_blocks = 64; // communicators of one node at a time; more of them do without
 
     struct Window {
@@ -161,6 +178,38 @@ class MpiNode {
         std::int64_t bytes = 0;
         std::vector<char*> bases; // of each rank's part, as this process sees it
     };
+
+    /// 2 * arrivals of ranks at meet() so far + 1 when lost: one word, so all ranks come to one verdict.
+    std::atomic<std::uint64_t>& state() const {
+        return *reinterpret_cast<std::atomic<std::uint64_t>*>(blocks_.bases[0]);
+    }
+
+    /// Wait for the other ranks before a call of MPI that has no time limit.
+    /// @return whether all came; false on all of them, or later, when one is lost or late
+    bool meet() noexcept {
+        if (!mpi_is_running())
+            return false;
+        std::uint64_t seen = state().load();
+        do {
+            if ((seen & 1) != 0)
+                return false;
+        } while (!state().compare_exchange_weak(seen, seen + 2));
+
+        const std::uint64_t complete = 2 * ++num_meetings_ * static_cast<std::uint64_t>(size_);
+        const auto start = std::chrono::steady_clock::now();
+        while ((seen = state().load()) < complete) {
+            if ((seen & 1) == 0 && std::chrono::steady_clock::now() - start > timeout_)
+                seen = state().fetch_or(1) | 1; // unless the last one came just now
+            if (seen >= complete)
+                break;
+            if ((seen & 1) != 0)
+                return false;
+            int arrived = 0; // moves this rank's messages on
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &arrived, MPI_STATUS_IGNORE);
+            std::this_thread::yield();
+        }
+        return true;
+    }
 
     /// Bytes that may be shared: both MPIs keep their windows in the file system of shared memory.
     static std::int64_t shared_room() {
@@ -206,8 +255,10 @@ class MpiNode {
         windows_.erase(number);
     }
 
+    std::chrono::milliseconds timeout_;
     MPI_Comm comm_ = MPI_COMM_NULL;
     int size_ = 0;
+    std::uint64_t num_meetings_ = 0;
     Window blocks_;
     std::map<int, Window> windows_;
     int next_window_ = 0;

@@ -37,7 +37,7 @@ class MpiNodeGroup {
     MpiNodeGroup(const MpiNodeGroup&) = delete;
     MpiNodeGroup& operator=(const MpiNodeGroup&) = delete;
     ~MpiNodeGroup() {
-        if (!node_->lost)
+        if (!node_->lost())
             node_->leave_block(block_);
     }
 
@@ -80,7 +80,7 @@ class MpiNodeGroup {
     /// Make the calls of all ranks fail. The first failure stays.
     void fail(int rank, std::string_view operation, std::string_view what) {
         MpiBlock& block = node_->block(block_);
-        node_->lost = true;
+        node_->lose();
         std::uint32_t first = 0;
         if (!block.failing.compare_exchange_strong(first, 1))
             return;
@@ -110,12 +110,12 @@ class MpiNodeGroup {
     /// gave up is never met.
     void meet(int rank, std::string_view what) {
         std::atomic<std::uint64_t>& state = node_->block(block_).state;
-        node_->record(block_, rank).phase = ++phase_;
         std::uint64_t seen = state.load();
         do {
             if ((seen & 1) != 0)
                 throw_failure();
         } while (!state.compare_exchange_weak(seen, seen + 2));
+        node_->record(block_, rank).phase = ++phase_; // not before: a rank that ends between has not come
 
         const std::uint64_t complete = 2 * phase_ * static_cast<std::uint64_t>(size());
         const auto start = std::chrono::steady_clock::now();
@@ -153,7 +153,7 @@ class MpiNodeGroup {
 
     [[noreturn]] void throw_failure() {
         const MpiBlock& block = node_->block(block_);
-        node_->lost = true;
+        node_->lose();
         for (int turn = 0; (block.state.load() & 1) == 0; ++turn) { // its text is being written
             std::this_thread::yield();
             if (turn > 1'000'000)

@@ -26,7 +26,10 @@ class MpiSharedResource {
 
     static constexpr MemorySpace space() { return host_space; }
 
-    /// Sizes may differ between ranks. @throws BufferError  out of memory, on all ranks; MpiError
+    /// Sizes may differ between ranks, but a Memory of 0 bytes does not come here: where some ranks want
+    /// none, all of them must ask for a byte more.
+    /// @throws BufferError  out of memory, on all ranks; a rank did not come, or a collective failed;
+    /// MpiError
     void* allocate(std::size_t bytes) {
         return shared_ ? node_->allocate(bytes) : HostResource{}.allocate(bytes);
     }

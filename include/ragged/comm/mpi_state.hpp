@@ -36,7 +36,7 @@ struct MpiState {
     MpiState(MPI_Comm own, const MpiOptions& wanted, std::shared_ptr<MpiNode> shared)
         : comm(own)
         , options(wanted)
-        , node(shared ? std::move(shared) : std::make_shared<MpiNode>(comm)) {
+        , node(shared ? std::move(shared) : std::make_shared<MpiNode>(comm, options.timeout)) {
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         MPI_Comm_rank(comm, &rank);
         MPI_Comm_size(comm, &size);
@@ -46,7 +46,7 @@ struct MpiState {
     MpiState(const MpiState&) = delete;
     MpiState& operator=(const MpiState&) = delete;
     ~MpiState() {
-        if (!node->lost && mpi_is_running())
+        if (!node->lost())
             MPI_Comm_free(&comm);
     }
 

@@ -87,8 +87,13 @@ class MpiStream {
 
     /// Whether a failed operation still owns the memory it was given: MPI cannot take collectives back.
     bool holds_memory() const { return holds_memory_; }
+    /// The node of every communicator of this rank.
+    void stay_in(const std::shared_ptr<MpiNode>& node) { node_ = node; }
+
 
   private:
+        if (const auto node = node_.lock())
+            node->lose();
     template <class Body>
     void guard(const Body& body) {
         try {
@@ -202,3 +207,4 @@ class MpiStream {
 };
 
 } // namespace ragged::detail
+    std::weak_ptr<MpiNode> node_;
