@@ -52,12 +52,21 @@ struct MpiOperation {
 
 class MpiStream {
   public:
+    MpiStream() = default;
+    MpiStream(const MpiStream&) = delete;
+    MpiStream& operator=(const MpiStream&) = delete;
+    ~MpiStream() { release(); }
+
+    /// @return what to wait for: a failure shows there, where the caller can ask who holds the memory
     std::uint64_t enqueue(MpiOperation operation) {
-        if (failure_)
-            std::rethrow_exception(failure_);
-        pending_.push_back(std::move(operation));
         const std::uint64_t ticket = issued_++;
-        guard([&] { move_on(); });
+        if (failure_)
+            return ticket;
+        pending_.push_back(std::move(operation));
+        try {
+            guard([&] { move_on(); });
+        } catch (const std::exception&) { // kept
+        }
         return ticket;
     }
 
@@ -78,8 +87,13 @@ class MpiStream {
         joined_.emplace_back(group, rank);
     }
 
+    /// The node of every communicator of this rank.
+    void stay_in(const std::shared_ptr<MpiNode>& node) { node_ = node; }
+
     /// Fail every communicator of this rank whose ranks share memory; the others of them wait no longer.
     void abandon(const std::string& why) const {
+        if (const auto node = node_.lock())
+            node->lose();
         for (const auto& [place, rank] : joined_)
             if (const auto group = place.lock())
                 group->fail(rank, "abandon", concat("rank ", rank, " left: ", why));
@@ -87,27 +101,25 @@ class MpiStream {
 
     /// Whether a failed operation still owns the memory it was given: MPI cannot take collectives back.
     bool holds_memory() const { return holds_memory_; }
-    /// The node of every communicator of this rank.
-    void stay_in(const std::shared_ptr<MpiNode>& node) { node_ = node; }
-
 
   private:
-        if (const auto node = node_.lock())
-            node->lose();
     template <class Body>
     void guard(const Body& body) {
         try {
             body();
         } catch (const std::exception& error) {
             failure_ = std::current_exception();
-            if (running_) { // MPI may write through its requests until the process ends
+            if (running_) {
                 holds_memory_ = !running_->requests.empty() || running_->comparison != MPI_REQUEST_NULL;
-                static_cast<void>(running_.release());
+                release();
             }
             abandon(error.what());
             throw;
         }
     }
+
+    /// What runs is not over: MPI may write through its requests until the process ends.
+    void release() { static_cast<void>(running_.release()); }
 
     /// Start the first operation when that waits for nobody, and look after its requests once.
     void move_on() {
@@ -203,8 +215,8 @@ class MpiStream {
     std::uint64_t finished_ = 0;
     std::exception_ptr failure_;
     bool holds_memory_ = false;
+    std::weak_ptr<MpiNode> node_;
     std::vector<std::pair<std::weak_ptr<MpiNodeGroup>, int>> joined_;
 };
 
 } // namespace ragged::detail
-    std::weak_ptr<MpiNode> node_;
