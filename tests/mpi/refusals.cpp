@@ -43,6 +43,7 @@ int main(int, char** arguments) {
         refused("counts for", [&](MpiCommunicator& c) {
             c.all_gather_v(x, std::vector<std::int64_t>(static_cast<std::size_t>(c.size()) + 1)).wait();
         });
+        refused("got 0 counts for", [&](MpiCommunicator& c) { c.all_gather_v(x, {}).wait(); });
         refused("send and 0 receive counts",
                 [&](MpiCommunicator& c) { c.all_to_all_v(static_cast<const float*>(x), {}, x, {}).wait(); });
         refused("peer 9 is not in [0,", [&](MpiCommunicator& c) {
@@ -55,6 +56,14 @@ int main(int, char** arguments) {
             const ragged::Message<float> in{x + 8, 3, before};
             c.send_receive(std::span(&out, 1), std::span(&in, 1)).wait();
         });
+
+        int rank = 0, size = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        MpiCommunicator mixed(MPI_COMM_WORLD, {options.timeout, rank == 0});
+        expect(size == 1 || !mixed.shares_memory(), "memory is shared when all ranks want it");
+        mixed.barrier().wait();
+
         MpiCommunicator world(MPI_COMM_WORLD, options);
         if (world.size() > 1) // the sums of the counts are equal
             refused(options.shared_memory ? "called all_gather_v of 2 1 0 f32"
@@ -69,6 +78,8 @@ int main(int, char** arguments) {
         ragged::MpiSharedResource memory(world);
         const std::string message = message_of([&] { ragged::Memory(memory, std::size_t{1} << 50); });
         expect(contains(message, "out of ") && contains(message, "1125899906842624 bytes"), message);
+        expect(contains(message_of([&] { ragged::Memory(memory, std::size_t(-8)); }), "out of "),
+               "nor wraps it");
         world.barrier().wait(); // nothing has failed for the communicator
     });
 }

@@ -10,7 +10,7 @@ namespace ragged {
 
 struct MpiOptions {
     std::chrono::milliseconds timeout{60'000}; // for a rank that does not come
-    bool shared_memory = true;                 // between ranks of one node; else MPI's calls alone
+    bool shared_memory = true; // between ranks of one node, when all ranks want it; else MPI's calls alone
 };
 
 } // namespace ragged

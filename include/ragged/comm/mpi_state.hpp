@@ -40,6 +40,9 @@ struct MpiState {
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         MPI_Comm_rank(comm, &rank);
         MPI_Comm_size(comm, &size);
+        int wanted_by_all = options.shared_memory ? 1 : 0;
+        check_mpi(MPI_Allreduce(MPI_IN_PLACE, &wanted_by_all, 1, MPI_INT, MPI_MIN, comm), "MpiCommunicator");
+        options.shared_memory = wanted_by_all == 1;
         if (options.shared_memory)
             meet_in_shared_memory();
     }
@@ -94,7 +97,8 @@ struct MpiState {
             least = std::min(least, count);
         if (least < 0)
             fail(call.operation, concat("count ", least, " is negative"));
-        if (!call.counts.empty() && std::ssize(call.counts) != size)
+        const bool one_each = call.operation == "all_gather_v" || call.operation == "reduce_scatter_v";
+        if (one_each && std::ssize(call.counts) != size)
             fail(call.operation, concat("got ", call.counts.size(), " counts for ", size, " ranks"));
         if (call.root < 0 || call.root >= size)
             fail(call.operation, concat("root ", call.root, " is not in [0, ", size, ")"));
