@@ -101,6 +101,8 @@ void every_plan(Mesh<Topology, MpiCommunicator>& mesh, std::int64_t devices, con
 /// Nodes have room for some communicators to meet in shared memory; the ones after them do without, and the
 /// room is given back.
 void many_communicators(MpiCommunicator& world) {
+    if (world.size() == 1)
+        return; // has nobody to meet
     std::vector<MpiCommunicator> parts;
     while (std::ssize(parts) < 70)
         parts.push_back(world.split(0, world.rank()));

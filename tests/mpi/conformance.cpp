@@ -13,5 +13,11 @@ int main(int, char** arguments) {
         conformance::everything(world); // memory that others cannot read
         support::WindowArrays arrays(world);
         conformance::everything(world, arrays);
+
+        std::vector<ragged::MpiCommunicator> alone; // as the lines of an axis of size 1
+        for (int taken = 0; taken < 64; taken += world.size())
+            alone.push_back(world.split(world.rank(), 0));
+        support::expect(world.split(0, 0).shares_memory() == world.shares_memory(),
+                        "the path is still there");
     });
 }

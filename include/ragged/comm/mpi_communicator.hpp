@@ -56,7 +56,9 @@ class MpiCommunicator {
     int size() const { return state_->size; }
     static constexpr MemorySpace space() { return host_space; }
     /// Whether its ranks can read each other's memory.
-    bool shares_memory() const { return state_->member.has_value(); }
+    bool shares_memory() const {
+        return state_->member.has_value() || (size() == 1 && state_->options.shared_memory);
+    }
     /// Whether MPI still owns memory of an operation that failed, be it in the call or in a wait.
     bool holds_memory() const { return stream_->holds_memory(); }
 
@@ -248,7 +250,7 @@ class MpiCommunicator {
     template <class ThroughMemory, class ThroughCalls>
     Completion collective(Call call, bool in_place, const ThroughMemory& through_memory,
                           const ThroughCalls& through_calls) {
-        const bool shares = in_place && shares_memory();
+        const bool shares = in_place && state_->member.has_value();
         return enqueue(call, shares, [=, call = std::move(call)](const State& state, Work& work) {
             state.check(call);
             if (in_place && state.size == 1)

@@ -4,9 +4,12 @@
 // MPI's status codes as exceptions, and MPI's lifetime as an object.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib> // std::abort
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility> // std::move
 
 // The C++ bindings of MPI-2 are gone from the standard; their headers would be pulled in all the same.
@@ -48,6 +51,9 @@ inline void check_mpi(int code, std::string_view operation) {
                    code);
 }
 
+/// An operation of this process failed: the other ranks may not come where MPI waits for all.
+inline std::atomic<bool> mpi_has_failed = false;
+
 inline bool mpi_is_running() {
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
@@ -71,14 +77,30 @@ class MpiEnvironment {
     }
     MpiEnvironment(const MpiEnvironment&) = delete;
     MpiEnvironment& operator=(const MpiEnvironment&) = delete;
-    /// Collective: waits for the other ranks. After a failed collective they may never come; end the program
-    /// with abort() then.
-    ~MpiEnvironment() { MPI_Finalize(); }
+    /// Collective: waits for the other ranks. After a failure it waits for 5 s, then ends all processes of
+    /// the job with status 1.
+    ~MpiEnvironment() {
+        if (detail::mpi_has_failed && !all_come_within(std::chrono::seconds(5)))
+            abort(1);
+        MPI_Finalize();
+    }
 
     /// End all processes of the job, now.
     [[noreturn]] static void abort(int exit_status) {
         MPI_Abort(MPI_COMM_WORLD, exit_status);
         std::abort();
+    }
+
+  private:
+    static bool all_come_within(std::chrono::milliseconds timeout) {
+        MPI_Request all = MPI_REQUEST_NULL;
+        const auto start = std::chrono::steady_clock::now();
+        int done = 0, code = MPI_Ibarrier(MPI_COMM_WORLD, &all);
+        while (code == MPI_SUCCESS && done == 0 && std::chrono::steady_clock::now() - start < timeout) {
+            code = MPI_Test(&all, &done, MPI_STATUS_IGNORE);
+            std::this_thread::yield();
+        }
+        return done != 0;
     }
 };
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception> // std::uncaught_exceptions
 #include <limits>
 #include <map>
 #include <new>
@@ -91,6 +92,7 @@ class MpiNode {
     /// A rank saw a failure, or MPI ended: what is freed by all ranks together is not freed any more.
     bool lost() const { return !mpi_is_running() || (state().load() & 1) != 0; }
     void lose() {
+        mpi_has_failed = true;
         if (mpi_is_running())
             state().fetch_or(1);
     }
@@ -134,7 +136,8 @@ class MpiNode {
                                      timeout_.count(), " ms"));
         // MPI need not notice: pages that are not there end the process when they are touched
         constexpr std::size_t most = std::size_t{1} << 52; // sums of it are still numbers
-        std::int64_t wanted = static_cast<std::int64_t>(std::min(bytes, most) + buffer_alignment), all = 0, room = 0;
+        std::int64_t wanted = static_cast<std::int64_t>(std::min(bytes, most) + buffer_alignment), all = 0,
+                     room = 0;
         const std::int64_t own_room = shared_room();
         check_mpi(MPI_Allreduce(&wanted, &all, 1, MPI_INT64_T, MPI_SUM, comm_), "allocate");
         check_mpi(MPI_Allreduce(&own_room, &room, 1, MPI_INT64_T, MPI_MIN, comm_), "allocate");
@@ -189,6 +192,8 @@ class MpiNode {
     bool meet() noexcept {
         if (!mpi_is_running())
             return false;
+        if (std::uncaught_exceptions() > 0)
+            lose(); // while one unwinds this rank, the others are elsewhere
         std::uint64_t seen = state().load();
         do {
             if ((seen & 1) != 0)

@@ -43,7 +43,7 @@ struct MpiState {
         int wanted_by_all = options.shared_memory ? 1 : 0;
         check_mpi(MPI_Allreduce(MPI_IN_PLACE, &wanted_by_all, 1, MPI_INT, MPI_MIN, comm), "MpiCommunicator");
         options.shared_memory = wanted_by_all == 1;
-        if (options.shared_memory)
+        if (options.shared_memory && size > 1) // one rank meets nobody, and takes no block from others
             meet_in_shared_memory();
     }
     MpiState(const MpiState&) = delete;
