@@ -5,7 +5,8 @@
 // row shards (copy in, one collective, copy out, as FSDP2 does), and one collective per parameter (as ZeRO-3
 // does). All take turns in one run; times are medians, rank 0's between barriers. Prints a Markdown table.
 //
-//     mpirun -n 4 mpi_bench [MiB...]     by default 64, 256, a gpt-oss-20b layer and a llama-3-8b layer
+//     mpirun -n 4 mpi_bench [MiB | MODEL]...     by default 64, 256, a layer of gpt-oss-20b and one of
+//     llama-3-8b
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -268,24 +269,23 @@ int main(int count, char** arguments) {
             Setup<T> setup(group, windowed, plain);
             reduces ? setup.reduce(what) : setup.gather(what);
         };
-        std::vector<std::string> sizes(arguments + 1, arguments + count);
-        const bool everything = sizes.empty();
-        if (everything)
-            sizes = {"64", "256"};
-        for (const std::string& mebibytes : sizes) {
-            const ragged::GroupSpec group{
-                "g", {{"w", {std::atoll(mebibytes.c_str()) << 8, 1024}, ragged::rows(1)}}};
-            run(float{}, "f32", group, false);
-            run(float{}, "f32", group, true);
-        }
-        if (everything)
-            for (const std::string model : {"gpt-oss-20b", "llama-3-8b"}) {
-                auto layer = layer_of(model);
-                std::string note = fit(layer, 2, size);
-                run(bf16{}, model + " bf16" + note, layer, false);
-                note = fit(layer, 4, size);
-                run(float{}, model + " f32" + note, layer, true);
+        std::vector<std::string> whats(arguments + 1, arguments + count);
+        if (whats.empty())
+            whats = {"64", "256", "gpt-oss-20b", "llama-3-8b"};
+        for (const std::string& what : whats) {
+            const std::int64_t mebibytes = std::atoll(what.c_str());
+            if (mebibytes > 0) {
+                const ragged::GroupSpec group{"g", {{"w", {mebibytes << 8, 1024}, ragged::rows(1)}}};
+                run(float{}, "f32", group, false);
+                run(float{}, "f32", group, true);
+                continue;
             }
+            ragged::GroupSpec layer = layer_of(what);
+            std::string note = fit(layer, 2, size);
+            run(bf16{}, what + " bf16" + note, layer, false);
+            note = fit(layer, 4, size);
+            run(float{}, what + " f32" + note, layer, true);
+        }
     } catch (const std::exception& error) {
         std::fprintf(stderr, "mpi_bench: %s\n", error.what());
         ragged::MpiEnvironment::abort(1);
