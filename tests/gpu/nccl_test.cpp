@@ -3,10 +3,7 @@
 //
 // The real NCCL on one rank: that every call reaches it as it should, and what it makes of our memory. What
 // happens between ranks is tested over threads.
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
-
-#include <iostream>
 
 #include <ragged/comm/collectives.hpp>
 #include <ragged/plan/make_plan.hpp>
@@ -142,14 +139,4 @@ TEST_CASE("a rank that never comes is an error within the time-out") {
     CHECK_THROWS_AS((NcclCommunicator{NcclCommunicator::make_id(), 0, 2, stream, {.timeout = 2s}}),
                     ragged::NcclError);
     CHECK(std::chrono::steady_clock::now() - start < 60s);
-}
-
-int main(int argc, char** argv) {
-    int devices = 0;
-    const cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error != cudaSuccess || devices == 0) {
-        std::cout << "skipped: no CUDA device (" << cudaGetErrorString(error) << ")\n";
-        return 0;
-    }
-    return doctest::Context(argc, argv).run();
 }

@@ -14,6 +14,7 @@
 #include <utility> // std::exchange
 #include <vector>
 
+#include <ragged/buffer/memory_resource.hpp> // buffer_alignment, what windows ask for
 #include <ragged/comm/nccl_communicator.hpp>
 
 namespace ragged {
@@ -28,8 +29,6 @@ enum class NcclRegistered : std::uint8_t {
 constexpr std::string_view name(NcclRegistered kind) {
     return kind == NcclRegistered::window ? "window" : kind == NcclRegistered::local ? "local" : "none";
 }
-
-inline constexpr std::size_t nccl_window_alignment = 4096;
 
 /// Ends the registration in its destructor, in which all ranks come in the same order, after what uses the
 /// memory is done: NCCL unmaps it at once. The memory is freed after that. Keeps the communicator.
@@ -84,7 +83,7 @@ class [[nodiscard]] NcclRegistration {
                         const void* pointer, std::size_t bytes) {
         auto& shared = communicator.shared();
         bool own = communicator.api().has_windows() && shared.options().windows && bytes > 0 &&
-                   reinterpret_cast<std::uintptr_t>(pointer) % nccl_window_alignment == 0;
+                   reinterpret_cast<std::uintptr_t>(pointer) % buffer_alignment == 0;
         if (own)
             shared.check(communicator.api().can_be_window(pointer, own), operation);
         std::vector<std::uint8_t> can(static_cast<std::size_t>(communicator.size()), 0);
