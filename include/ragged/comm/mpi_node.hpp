@@ -22,6 +22,7 @@
 
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/comm/mpi_error.hpp>
+#include <ragged/comm/shared_call.hpp>
 
 namespace ragged::detail {
 
@@ -38,13 +39,10 @@ struct MpiBlock {
 /// What a rank brings to a meeting.
 struct MpiRecord {
     std::atomic<std::uint64_t> phase; // meetings it came to
-    char operation[32];
-    std::int64_t count;
+    CallRecord call;
     std::int64_t num_counts;
     std::int64_t offset; // of its memory in its part of the window
     std::int32_t window; // -1 for memory that others cannot read
-    std::int32_t root;
-    std::int32_t dtype;
     // num_counts counts follow
 };
 

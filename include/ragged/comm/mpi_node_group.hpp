@@ -48,11 +48,7 @@ class MpiNodeGroup {
         operation_ = own.operation;
         MpiRecord& record = node_->record(block_, rank);
         const MpiNode::Address address = node_->find(own.data);
-        own.operation.copy(record.operation, sizeof record.operation - 1);
-        record.operation[std::min(own.operation.size(), sizeof record.operation - 1)] = '\0';
-        record.dtype = static_cast<std::int32_t>(own.dtype);
-        record.count = own.count;
-        record.root = own.root;
+        record.call = CallRecord::of(own);
         record.window = own.data == nullptr ? nothing : address.window;
         record.offset = address.offset;
         record.num_counts = std::ssize(own.counts);
@@ -99,11 +95,9 @@ class MpiNodeGroup {
     SharedCall call(int rank) const {
         const MpiRecord& record = node_->record(block_, rank);
         const std::int64_t* const counts = node_->counts(block_, rank);
-        return {.operation = record.operation,
-                .dtype = static_cast<DType>(record.dtype),
-                .count = record.count,
-                .counts = {counts, counts + record.num_counts},
-                .root = record.root};
+        SharedCall call = record.call.call();
+        call.counts.assign(counts, counts + record.num_counts);
+        return call;
     }
 
     /// A barrier that a late rank or a failure ends. Arrivals and the failure share one word: a rank that

@@ -74,11 +74,7 @@ struct MpiState {
         check_mpi(mpi::iall_gather(records->data(), sizeof(Record), comm, &work.comparison), call.operation);
         work.compare = [records, operation = std::string(call.operation)] {
             const auto found = disagreement(static_cast<int>(records->size()), [&](int each) {
-                const Record& record = (*records)[static_cast<std::size_t>(each)];
-                return SharedCall{.operation = record.operation,
-                                  .dtype = static_cast<DType>(record.dtype),
-                                  .count = record.count,
-                                  .root = record.root};
+                return (*records)[static_cast<std::size_t>(each)].call.call();
             });
             if (found)
                 throw CommError(concat(operation, ": ", found->what), operation, found->rank);
@@ -117,23 +113,17 @@ struct MpiState {
     static constexpr int tag = 2;
 
     struct Record {
-        char operation[24];
-        std::int64_t count;
+        CallRecord call;      // its count is the sum of the counts
         std::uint64_t counts; // a hash
-        std::int32_t dtype;
-        std::int32_t root;
     };
 
     static Record record_of(const SharedCall& call) {
-        Record record{};
-        call.operation.copy(record.operation, sizeof record.operation - 1);
-        record.count = std::accumulate(call.counts.begin(), call.counts.end(), call.count);
+        Record record{CallRecord::of(call), 0};
+        record.call.count = std::accumulate(call.counts.begin(), call.counts.end(), call.count);
         Hash hash;
         for (const std::int64_t count : call.counts)
             hash.add(count);
         record.counts = hash.value();
-        record.dtype = static_cast<std::int32_t>(call.dtype);
-        record.root = call.root;
         return record;
     }
 

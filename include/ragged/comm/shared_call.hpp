@@ -46,6 +46,27 @@ struct SharedCall {
     }
 };
 
+/// The call as other processes read it: all but its counts and its memory.
+struct CallRecord {
+    char operation[32];
+    std::int64_t count;
+    std::int32_t root;
+    std::int32_t dtype;
+
+    static CallRecord of(const SharedCall& call) {
+        CallRecord record{};
+        call.operation.copy(record.operation, sizeof record.operation - 1);
+        record.count = call.count;
+        record.root = call.root;
+        record.dtype = static_cast<std::int32_t>(call.dtype);
+        return record;
+    }
+    /// Valid while the record is.
+    SharedCall call() const {
+        return {.operation = operation, .dtype = static_cast<DType>(dtype), .count = count, .root = root};
+    }
+};
+
 /// Why the calls cannot be one collective, and the rank to blame.
 struct Disagreement {
     int rank;
