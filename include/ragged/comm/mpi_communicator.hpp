@@ -248,10 +248,10 @@ class MpiCommunicator {
     /// @param through_memory  false when some rank's memory cannot be read, and nothing was done
     /// @param through_calls   starts the same with MPI
     template <class ThroughMemory, class ThroughCalls>
-    Completion collective(Call call, bool in_place, const ThroughMemory& through_memory,
+    Completion collective(const Call& call, bool in_place, const ThroughMemory& through_memory,
                           const ThroughCalls& through_calls) {
         const bool shares = in_place && state_->member.has_value();
-        return enqueue(call, shares, [=, call = std::move(call)](const State& state, Work& work) {
+        return enqueue(call, shares, [=](const State& state, Work& work) {
             state.check(call);
             if (in_place && state.size == 1)
                 return; // it is there already
