@@ -10,6 +10,7 @@
 #include "mpi/support.hpp"
 
 #include "support/expect.hpp"
+#include "support/fill_shards.hpp"
 #include "support/random_group.hpp"
 
 namespace {
@@ -36,11 +37,7 @@ float contribution(std::int64_t rank, std::size_t tensor, std::int64_t i) {
 template <class T, class Topology, class PlanType>
 void gather(Mesh<Topology, MpiCommunicator>& mesh, const PlanType& plan, ragged::Memory memory) {
     ragged::DBuffer<T, Topology, state::Sharded, PlanType> weights(plan, mesh, std::move(memory));
-    for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
-        const auto piece = ragged::shard(weights, t);
-        for (std::int64_t i = 0; i < piece.elements(); ++i)
-            piece[i] = T(support::value_of(t, piece.first() + i));
-    }
+    support::fill_shards(weights);
     const auto gathered = ragged::gather(std::move(weights), mesh).wait();
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
         const auto whole = ragged::view(gathered, t).flat();

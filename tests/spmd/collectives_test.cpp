@@ -16,6 +16,7 @@
 #include <ragged/view/tensor_view.hpp>
 
 #include "support/expect.hpp"
+#include "support/fill_shards.hpp"
 #include "support/random_group.hpp"
 
 using ragged::Axis;
@@ -23,6 +24,7 @@ using ragged::LocalCommunicator;
 using ragged::Mesh;
 using support::contains;
 using support::expect;
+using support::fill_shards;
 using support::message_of;
 using support::value_of;
 
@@ -65,16 +67,6 @@ bool padding_is_zero(const Buffer& buffer) {
                 return false;
     }
     return true;
-}
-
-/// Write each element's known value into this rank's pieces.
-template <class Buffer>
-void fill_shards(Buffer& buffer) {
-    for (std::size_t t = 0; t < buffer.plan().tensors.size(); ++t) {
-        const auto piece = ragged::shard(buffer, t);
-        for (std::int64_t i = 0; i < piece.elements(); ++i)
-            piece[i] = typename Buffer::value_type(value_of(t, piece.first() + i));
-    }
 }
 
 template <class T, class Topology, class PlanType>

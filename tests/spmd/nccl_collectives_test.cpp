@@ -12,6 +12,7 @@
 
 #include "support/expect.hpp"
 #include "support/fake_nccl.hpp"
+#include "support/fill_shards.hpp"
 #include "support/random_group.hpp"
 
 using ragged::Axis;
@@ -21,6 +22,7 @@ using support::expect;
 using support::FakeCommunicator;
 using support::FakeLive;
 using support::FakeWorld;
+using support::fill_shards;
 using support::message_of;
 using support::run_fake_ranks;
 using support::value_of;
@@ -43,15 +45,6 @@ struct DeviceResource {
 
 template <class Topology, class State, class PlanType, class Element = float>
 using Buffer = ragged::DBuffer<Element, Topology, State, PlanType>;
-
-template <class B>
-void fill_shards(B& buffer) {
-    for (std::size_t t = 0; t < buffer.plan().tensors.size(); ++t) {
-        const auto piece = ragged::shard(buffer, t);
-        for (std::int64_t i = 0; i < piece.elements(); ++i)
-            piece[i] = typename B::value_type(value_of(t, piece.first() + i));
-    }
-}
 
 template <class B>
 void expect_gathered(const B& gathered) {
