@@ -29,7 +29,11 @@
 
 // layout: where a tensor may be cut, and which rank holds what
 #include <ragged/layout/block_grid.hpp>
+#include <ragged/layout/placement.hpp>
+#include <ragged/layout/portion.hpp>
 #include <ragged/layout/ragged_shard.hpp>
+#include <ragged/layout/strided_ragged_shard.hpp>
+#include <ragged/layout/tensor_layout.hpp>
 #include <ragged/layout/topology.hpp>
 
 // plan: where the tensors of a group lie in equal shards

@@ -31,6 +31,17 @@ struct CutPattern {
     /// Whether every cut is a multiple of `step`: one period, or periods without a short last step.
     constexpr bool uniform() const { return elements <= period || period % step == 0; }
 
+    /// The cuts that are also multiples of `stride`: what another axis keeps whole.
+    /// @pre stride >= 1 is a product of trailing extents of the tensor
+    constexpr CutPattern every(std::int64_t stride) const {
+        if (stride == 1 || elements == 0)
+            return *this;
+        if (uniform())
+            return {elements, saturating_lcm(step, stride), elements};
+        // extents nest: the stride is whole periods, or divides the step
+        return stride % period == 0 ? CutPattern{elements, stride, elements} : *this;
+    }
+
     /// Flat position of cut `index` in [0, num_units()].
     constexpr std::int64_t cut(std::int64_t index) const {
         const std::int64_t units = units_per_period();

@@ -108,6 +108,9 @@ class RaggedShard {
         return std::upper_bound(starts_.begin(), starts_.end(), position) - starts_.begin() - 1;
     }
 
+    /// As a placement a ragged shard is the rule that gives itself.
+    constexpr RaggedShard operator()(const CutPattern&, std::int64_t) const { return *this; }
+
     constexpr bool operator==(const RaggedShard&) const = default;
 
   private:

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tensor on a mesh: its spec, the topology and a placement per axis, resolved. Says what every rank holds.
+//
+//     const ragged::TensorLayout layout(spec, topology, column);
+//     const ragged::Portion mine = layout.portion(rank);
+//     mine.global(0);                                       // the tensor's element that is stored first
+#pragma once
+
+#include <algorithm> // std::max, std::min
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ragged/core/hash.hpp>
+#include <ragged/layout/placement.hpp>
+#include <ragged/layout/portion.hpp>
+#include <ragged/layout/strided_ragged_shard.hpp>
+#include <ragged/spec/tensor_spec.hpp>
+
+namespace ragged {
+
+namespace detail {
+
+template <class Topology, class Placements>
+constexpr void check_axes() {
+    static_assert(
+        [] {
+            for (std::string_view axis : Placements::axes)
+                if (Topology::find(axis) == Topology::num_axes)
+                    return false;
+            return true;
+        }(),
+        "ragged: the topology has no axis of a name that is given a placement");
+    static_assert(
+        Placements::size == Topology::num_axes,
+        "ragged: give every axis of the topology a placement; Replicate{} where ranks hold the same");
+}
+
+/// The part of a tensor as a tensor of its own: a tile larger than the part is the part.
+template <class Name>
+constexpr BasicTensorSpec<Name> part_of(BasicTensorSpec<Name> tensor, const Shape& box) {
+    if (tensor.block.kind == Block::Kind::tile) {
+        Shape sizes;
+        for (int dim = 0; dim < box.rank(); ++dim)
+            sizes.push_back(std::min(tensor.block.sizes[dim], std::max<std::int64_t>(box[dim], 1)));
+        tensor.block.sizes = sizes;
+    }
+    tensor.shape = box;
+    return tensor;
+}
+
+} // namespace detail
+
+/// Local; every rank makes an equal one. A literal type: layouts of constants are constants inside a constant
+/// expression.
+/// Where another axis cuts a dimension behind the first, or cuts after the ragged axis, runs of the ragged
+/// axis keep that dimension and all behind it whole: their step is the least common multiple of the block's
+/// and that stride.
+template <class Topology, class PlacementsType, class Name = std::string>
+class TensorLayout {
+  public:
+    using topology_type = Topology;
+    using placements_type = PlacementsType;
+    /// Placements that are taken in turn; depth d is what the first d of them leave.
+    static constexpr std::size_t max_depth = PlacementsType::size;
+
+    /// @throws SpecError  a block that does not fit, or a Shard<dim> of a tensor that has no such dimension
+    /// @throws PlanError  a ragged rule that does not fit the tensor or the axis
+    /// Both name the tensor.
+    constexpr TensorLayout(const BasicTensorSpec<Name>& spec, const Topology& topology,
+                           PlacementsType placements)
+        : spec_(checked(spec))
+        , topology_(topology)
+        , placements_(std::move(placements))
+        , ragged_(resolved()) {}
+
+    constexpr const BasicTensorSpec<Name>& spec() const { return spec_; }
+    constexpr const Topology& topology() const { return topology_; }
+    constexpr const PlacementsType& placements() const { return placements_; }
+    constexpr std::int64_t num_ranks() const { return topology_.num_ranks(); }
+
+    /// What `rank` holds, or would after the first `depth` placements only.
+    /// @pre 0 <= rank < num_ranks()
+    constexpr Portion portion(std::int64_t rank, std::size_t depth = max_depth) const {
+        const auto at = topology_.coordinates(rank);
+        Portion result = Portion::of(spec_.shape);
+        std::int64_t part = 0;
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (apply<I>(result, part, at, depth), ...);
+        }
+        (std::make_index_sequence<max_depth>{});
+        return result;
+    }
+
+    /// How the ragged axis cuts: a RaggedShard, or a StridedRaggedShard where other axes cut before it.
+    constexpr const auto& ragged() const {
+        static_assert(has_ragged, "ragged: no axis of this layout is ragged");
+        if constexpr (strided)
+            return ragged_;
+        else
+            return ragged_.part(0).shard;
+    }
+
+    /// Layouts that hold the same everywhere by placements of the same kinds. Weights that mean the same are
+    /// the same.
+    constexpr bool operator==(const TensorLayout& other) const {
+        return spec_.shape == other.spec_.shape && topology_ == other.topology_ && ragged_ == other.ragged_;
+    }
+
+    constexpr void add_to(detail::Hash& hash) const {
+        hash.add(spec_.name);
+        for (int dim = 0; dim < spec_.shape.rank(); ++dim)
+            hash.add(spec_.shape[dim]);
+        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+            hash.add(topology_.size(axis));
+        for (std::size_t i = 0; i < max_depth; ++i) {
+            const PlacementKind& kind = PlacementsType::kinds[i];
+            hash.add(PlacementsType::axes[i]);
+            hash.add(static_cast<std::int64_t>(kind.kind) * 64 + static_cast<std::int64_t>(kind.op) * 16 +
+                     kind.dim);
+        }
+        if constexpr (has_ragged)
+            for (std::int64_t p = 0; p < ragged_.num_parts(); ++p)
+                for (std::int64_t rank = 0; rank < ragged_.num_ranks(); ++rank)
+                    hash.add(ragged_.part(p).shard.offset(rank));
+    }
+
+    /// One line that tells everything: "tensor 'wq' 8x8: 'tensor' of 2 Shard(1), then 'shard' of 2
+    /// RaggedShard at 0 16".
+    std::string describe() const {
+        std::string text = concat("tensor '", spec_.name, "' ", to_string(spec_.shape), ":");
+        for (std::size_t i = 0; i < max_depth; ++i) {
+            text += concat(i == 0 ? " '" : ", then '", PlacementsType::axes[i], "' of ",
+                           topology_.size(Topology::find(PlacementsType::axes[i])), " ",
+                           to_string(PlacementsType::kinds[i]));
+            if constexpr (has_ragged)
+                if (i == ragged_position) {
+                    text += " at";
+                    for (std::int64_t p = 0; p < ragged_.num_parts(); ++p)
+                        for (std::int64_t rank = 0; rank < ragged_.num_ranks(); ++rank)
+                            text +=
+                                concat(rank == 0 && p > 0 ? " | " : " ", ragged_.part(p).shard.offset(rank));
+                }
+        }
+        return text;
+    }
+
+  private:
+    static constexpr std::size_t ragged_position = PlacementsType::ragged_position;
+    static constexpr bool has_ragged = ragged_position < max_depth;
+    static constexpr bool strided = [] {
+        for (std::size_t i = 0; i < ragged_position && has_ragged; ++i)
+            if (PlacementsType::kinds[i].cuts())
+                return true;
+        return false;
+    }();
+
+    struct Nothing {
+        constexpr bool operator==(const Nothing&) const = default;
+    };
+
+    template <std::size_t I>
+    static constexpr std::size_t axis_of = Topology::find(PlacementsType::axes[I]);
+
+    template <std::size_t I>
+    constexpr void apply(Portion& result, std::int64_t& part,
+                         const std::array<std::int64_t, Topology::num_axes>& at, std::size_t depth) const {
+        constexpr PlacementKind kind = PlacementsType::kinds[I];
+        const std::int64_t size = topology_.size(axis_of<I>), index = at[axis_of<I>];
+        if (I >= depth)
+            return;
+        if constexpr (kind.kind == PlacementKind::Kind::shard) {
+            result.keep_chunk(kind.dim, size, index);
+            part = part * size + index;
+        } else if constexpr (kind.is_ragged()) {
+            const RaggedShard& shard = ragged_.part(part).shard;
+            result.keep_run(shard.offset(index), shard.size(index));
+        }
+    }
+
+    /// The elements that a run of `box` must hold whole for the other axes' sake.
+    static constexpr std::int64_t stride_kept(const Shape& box) {
+        std::int64_t stride = 1;
+        for (std::size_t i = 0; i < max_depth; ++i) {
+            const int dim = PlacementsType::kinds[i].dim;
+            if (dim >= 1 || (dim == 0 && i > ragged_position))
+                stride = std::max(stride, inner_elements(box, std::max(dim, 1) - 1));
+        }
+        return stride;
+    }
+
+    static constexpr const BasicTensorSpec<Name>& checked(const BasicTensorSpec<Name>& spec) {
+        detail::check_axes<Topology, PlacementsType>();
+        check_block(spec);
+        for (std::size_t i = 0; i < max_depth; ++i)
+            if (const int dim = PlacementsType::kinds[i].dim; dim >= spec.shape.rank())
+                throw SpecError(concat("tensor '", spec.name, "': axis '", PlacementsType::axes[i],
+                                       "' shards dimension ", dim, ", shape ", to_string(spec.shape), " has ",
+                                       spec.shape.rank(), " dimensions"));
+        return spec;
+    }
+
+    /// The ragged axis over every part that the axes applied before it leave. Reads all members but ragged_.
+    constexpr auto resolved() const {
+        if constexpr (has_ragged) {
+            std::int64_t num_parts = 1;
+            for (std::size_t i = 0; i < ragged_position; ++i)
+                if (PlacementsType::kinds[i].cuts())
+                    num_parts *= topology_.size(Topology::find(PlacementsType::axes[i]));
+            std::vector<StridedRaggedShard::Part> parts;
+            for (std::int64_t p = 0; p < num_parts; ++p) {
+                const Portion box = portion_of_part(p);
+                const CutPattern cuts = cuts_of(detail::part_of(spec_, box.box)).every(stride_kept(box.box));
+                parts.push_back({box, shard_of_part(cuts)});
+            }
+            return StridedRaggedShard(std::move(parts));
+        } else {
+            return Nothing{};
+        }
+    }
+
+    /// What the placements before the ragged one leave to part `p`.
+    constexpr Portion portion_of_part(std::int64_t p) const {
+        std::array<std::int64_t, Topology::num_axes> at{};
+        for (std::size_t i = ragged_position; i-- > 0;)
+            if (PlacementsType::kinds[i].cuts()) {
+                const std::size_t axis = Topology::find(PlacementsType::axes[i]);
+                at[axis] = p % topology_.size(axis);
+                p /= topology_.size(axis);
+            }
+        return portion(topology_.rank(at), ragged_position);
+    }
+
+    constexpr RaggedShard shard_of_part(const CutPattern& cuts) const {
+        constexpr std::string_view axis = PlacementsType::axes[ragged_position];
+        const std::int64_t num_ranks = topology_.size(Topology::find(axis));
+        try {
+            RaggedShard shard = placements_.template get<ragged_position>()(cuts, num_ranks);
+            std::vector<std::int64_t> offsets; // checked once more: a rule may be anyone's
+            for (std::int64_t rank = 0; rank < shard.num_ranks(); ++rank)
+                offsets.push_back(shard.offset(rank));
+            if (shard.num_ranks() != num_ranks || shard.elements() != cuts.elements)
+                throw PlanError(concat("the rule cuts ", shard.elements(), " elements over ",
+                                       shard.num_ranks(), " ranks, there are ", cuts.elements, " over ",
+                                       num_ranks));
+            return RaggedShard::from_offsets(cuts, offsets);
+        } catch (const PlanError& error) {
+            throw PlanError(concat("tensor '", spec_.name, "' along axis '", axis, "': ", error.what()));
+        }
+    }
+
+    BasicTensorSpec<Name> spec_;
+    Topology topology_;
+    PlacementsType placements_;
+    [[no_unique_address]] std::conditional_t<has_ragged, StridedRaggedShard, Nothing>
+        ragged_; // the last member
+};
+
+} // namespace ragged
