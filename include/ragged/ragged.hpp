@@ -29,6 +29,7 @@
 
 // layout: where a tensor may be cut, and which rank holds what
 #include <ragged/layout/block_grid.hpp>
+#include <ragged/layout/group_layout.hpp>
 #include <ragged/layout/placement.hpp>
 #include <ragged/layout/portion.hpp>
 #include <ragged/layout/ragged_shard.hpp>
@@ -47,6 +48,7 @@
 #include <ragged/plan/options.hpp>
 #include <ragged/plan/order_search.hpp>
 #include <ragged/plan/plan.hpp>
+#include <ragged/plan/plan_layout.hpp>
 #include <ragged/plan/planner.hpp>
 #include <ragged/plan/policy/comparison.hpp>
 #include <ragged/plan/policy/exact.hpp>
@@ -67,8 +69,10 @@
 #include <ragged/view/tensor_view.hpp>
 
 // comm: ranks, and the collectives over a buffer
+#include <ragged/comm/agree.hpp>
 #include <ragged/comm/collectives.hpp>
 #include <ragged/comm/communicator.hpp>
+#include <ragged/comm/held_memory.hpp>
 #include <ragged/comm/local_communicator.hpp>
 #include <ragged/comm/local_group.hpp>
 #include <ragged/comm/local_member.hpp>
@@ -88,6 +92,13 @@
 #include <ragged/group/host_executor.hpp>
 #include <ragged/group/operations.hpp>
 #include <ragged/group/piece_table.hpp>
+
+// redistribute: from any layout to any other
+#include <ragged/redistribute/exchange.hpp>
+#include <ragged/redistribute/redistribution.hpp>
+#include <ragged/redistribute/route.hpp>
+#include <ragged/redistribute/stage.hpp>
+#include <ragged/redistribute/transfer_list.hpp>
 
 // report: plans for people and programs; needs nothing below plan
 #include <ragged/report/group_runs.hpp>

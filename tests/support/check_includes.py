@@ -7,6 +7,7 @@ PATH = ["core", "spec", "layout", "plan", "buffer", "view"]
 BELOW = {folder: PATH[: i + 1] for i, folder in enumerate(PATH)}
 BELOW["comm"] = PATH + ["comm"]  # comm and group are siblings
 BELOW["group"] = PATH + ["group"]
+BELOW["redistribute"] = PATH + ["comm", "group", "redistribute"]
 BELOW["report"] = PATH[: PATH.index("plan") + 1] + ["report"]
 
 INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]ragged/([^>\"]+)", re.MULTILINE)

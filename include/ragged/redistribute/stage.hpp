@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <ragged/layout/group_layout.hpp>
@@ -64,9 +65,18 @@ class Stage {
         const auto& topology = layout.topology();
         for (std::size_t axis = 0; axis < L::topology_type::num_axes; ++axis)
             sizes_.push_back(topology.size(axis));
-        cut_.resize(sizes_.size());
-        for (std::size_t i = 0; i < depth; ++i)
-            cut_[L::topology_type::find(Placements::axes[i])] = Placements::kinds[i].cuts();
+        for (std::size_t i = 0; i < L::max_depth; ++i)
+            order_.emplace_back(L::topology_type::find(Placements::axes[i]), Placements::kinds[i].cuts());
+        find_cuts();
+    }
+
+    /// What the first `depth` placements of the layout leave; all of them where it has fewer.
+    Stage at_depth(std::size_t depth) const {
+        Stage result = *this;
+        result.depth_ = std::min(depth, order_.size());
+        result.splits_.clear();
+        result.find_cuts();
+        return result;
     }
 
     /// The same, and then each rank of `axis` keeps an equal run of elements.
@@ -153,6 +163,12 @@ class Stage {
         [](const void* l, std::int64_t tensor) { return as<L>(l).holders(tensor); },
         [](const void* l, std::int64_t rank, std::size_t depth) { return as<L>(l).offsets(rank, depth); }};
 
+    void find_cuts() {
+        cut_.assign(sizes_.size(), false);
+        for (std::size_t i = 0; i < depth_; ++i)
+            cut_[order_[i].first] = order_[i].second;
+    }
+
     std::vector<std::int64_t> grid(bool of_cut) const {
         std::vector<std::int64_t> ranks{0};
         for (std::size_t axis = 0; axis < sizes_.size(); ++axis)
@@ -169,8 +185,9 @@ class Stage {
     const void* layout_;
     const Functions* functions_;
     std::size_t depth_;
-    std::vector<std::int64_t> sizes_; // of the topology's axes
-    std::vector<bool> cut_;           // axes along which ranks hold different things
+    std::vector<std::int64_t> sizes_;                 // of the topology's axes
+    std::vector<std::pair<std::size_t, bool>> order_; // axis and whether it cuts, as placements are applied
+    std::vector<bool> cut_;                           // axes along which ranks hold different things
     std::vector<std::size_t> splits_;
 };
 

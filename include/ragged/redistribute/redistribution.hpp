@@ -1,0 +1,517 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// From any layout to any other: the collectives of a route, run over arrays of the ranks.
+//
+//     auto move = ragged::make_redistribution<float>(column_sharded, on_roots, mesh, memory);   // once
+//     auto moving = move.start(gradients, matrices);                                            // every step
+//     moving.wait();
+#pragma once
+
+#include <algorithm> // std::any_of
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional> // std::less
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ragged/buffer/memory_resource.hpp>
+#include <ragged/comm/agree.hpp>
+#include <ragged/comm/held_memory.hpp>
+#include <ragged/comm/mesh.hpp>
+#include <ragged/group/host_executor.hpp>
+#include <ragged/redistribute/program.hpp>
+#include <ragged/redistribute/route.hpp>
+
+namespace ragged {
+
+namespace detail {
+
+/// A copy between two areas, ready to run.
+template <class E>
+struct PreparedCopy {
+    Area from, to;
+    typename E::run_table_type table;
+    std::optional<std::int64_t> shift; // run.from - run.to, where all runs have the same
+};
+
+template <class E, class R>
+std::optional<PreparedCopy<E>> prepare_copy(const ProgramCopy& copy, const E& executor, R& resource) {
+    if (copy.runs.empty())
+        return std::nullopt;
+    const std::int64_t first = copy.runs.front().from - copy.runs.front().to;
+    const bool alike = std::all_of(copy.runs.begin(), copy.runs.end(),
+                                   [&](const CopyRun& run) { return run.from - run.to == first; });
+    return PreparedCopy<E>{copy.from, copy.to, executor.run_table(copy.runs, resource),
+                           alike ? std::optional(first) : std::nullopt};
+}
+
+/// Everything of a redistribution but its pointers' targets. Shared by its handles.
+template <class T, Route TheRoute, class Communicator, class E>
+class RedistributionState {
+    using Action = RouteStep::Action;
+    using Completion = typename Communicator::Completion;
+
+    static constexpr bool on_stream = [] {
+        if constexpr (requires(const E& executor) { executor.stream(); })
+            return has_stream_wait<Communicator,
+                                   std::remove_cvref_t<decltype(std::declval<const E&>().stream())>>;
+        else
+            return false;
+    }();
+    static constexpr bool is_exchange(Action action) {
+        return action == Action::exchange || action == Action::gather_to_root ||
+               action == Action::scatter_from_root;
+    }
+    static constexpr bool exchanges = TheRoute.size > 0 &&
+                                      is_exchange(TheRoute.steps[TheRoute.size - 1].action);
+
+  public:
+    template <class R>
+    RedistributionState(const Stage& from, const Stage& to, Communicator& world,
+                        const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor)
+        : world_(world)
+        , lines_(lines)
+        , executor_(executor) {
+        Program program(from, to, world.rank(), world.size());
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (prepare<I>(program, from, to, resource), ...);
+        }
+        (std::make_index_sequence<TheRoute.size>{});
+        copies_[TheRoute.size] = prepare_copy(program.finish(), executor_, resource);
+        source_elems = program.source_elems();
+        destination_elems = program.destination_elems();
+        staging = Memory(resource, static_cast<std::size_t>(program.staging_elems()) * sizeof(T));
+        std::size_t calls = 0;
+        for (const ProgramStep& step : steps_)
+            calls += step.calls.size();
+        completions_.reserve(calls + 1);
+        sends_.reserve(exchange_.sends.size());
+        receives_.reserve(exchange_.receives.size());
+        if constexpr (TheRoute.averages != 0) {
+            static_assert(floating_element<T>, "ragged: an average is of an element type with a fraction");
+            values_ = program.values();
+            for (std::size_t axis = 0; axis < max_axes; ++axis)
+                if ((TheRoute.averages >> axis & 1) != 0)
+                    factor_ /= static_cast<double>(to.axis_size(axis));
+        }
+    }
+
+    void start(const T* source, T* destination) {
+        if (running_)
+            throw BufferError(
+                "the redistribution is running: wait for its handle before it is started again");
+        check_arrays(source, destination);
+        source_ = source;
+        destination_ = destination;
+        running_ = true;
+        completions_.clear();
+        try {
+            [&]<std::size_t... I>(std::index_sequence<I...>) {
+                (start_step<I>(), ...);
+            }
+            (std::make_index_sequence<TheRoute.size>{});
+            if constexpr (on_stream)
+                finish_copies();
+        } catch (...) {
+            running_ = false;
+            throw;
+        }
+    }
+
+    /// Block the host until all is done.
+    void finish() {
+        running_ = false;
+        wait_for_operations();
+        if constexpr (on_stream)
+            executor_.stream().synchronise();
+        else
+            finish_copies();
+    }
+    template <class Stream>
+    void finish_on(const Stream& stream) {
+        running_ = false;
+        for (Completion& operation : completions_)
+            operation.wait(stream);
+        stream.wait_for(executor_.stream());
+    }
+
+    /// After a failure: whether an engine may yet write to the arrays or the staging memory.
+    bool holds() const {
+        return holds_memory(world_) ||
+               std::any_of(completions_.begin(), completions_.end(), detail::holds_memory<Completion>);
+    }
+
+    std::int64_t source_elems = 0, destination_elems = 0;
+    Memory staging;
+
+    /// Of the copy between source and destination; nothing where there is none to leave out.
+    std::optional<std::int64_t> in_place_shift() const {
+        for (const auto& copy : copies_)
+            if (copy && copy->from == Area::source && copy->to == Area::destination)
+                return copy->shift;
+        return 0;
+    }
+
+  private:
+    template <std::size_t I, class R>
+    void prepare(Program& program, const Stage& from, const Stage& to, R& resource) {
+        constexpr RouteStep step = TheRoute.steps[I];
+        ProgramStep& made = steps_[I];
+        if constexpr (step.action == Action::slice)
+            made = program.slice(to.at_depth(step.depth), step.contiguous, I + 1 == TheRoute.size);
+        else if constexpr (step.action == Action::reduce_scatter && step.even)
+            made = program.split_reduce_scatter(step.axis);
+        else if constexpr (step.action == Action::reduce_scatter)
+            made = program.reduce_scatter(to.at_depth(step.depth), true, step.axis, step.contiguous);
+        else if constexpr (step.action == Action::all_reduce)
+            made = program.all_reduce();
+        else if constexpr (step.action == Action::all_gather || step.action == Action::broadcast)
+            made = program.all_gather(from.at_depth(step.depth), step.axis, step.contiguous);
+        else
+            made = program.exchange(exchange_);
+        if constexpr (is_exchange(step.action))
+            pack_ = prepare_copy({made.area, Area::staging, std::move(exchange_.pack)}, executor_, resource);
+        copies_[I] = prepare_copy(made.copy, executor_, resource);
+        made.copy.runs = {};
+    }
+
+    template <std::size_t I>
+    void start_step() {
+        constexpr RouteStep step = TheRoute.steps[I];
+        const ProgramStep& made = steps_[I];
+        copy(copies_[I]);
+        if constexpr (step.action == Action::slice) {
+        } else if constexpr (is_exchange(step.action)) {
+            start_exchange();
+        } else {
+            Communicator& line = *lines_[step.axis];
+            order_after_copies(line);
+            together(line, [&] {
+                for (const ProgramCall& call : made.calls)
+                    completions_.push_back(start_call<step>(line, area(made.area) + call.offset, call));
+            });
+        }
+    }
+
+    template <RouteStep Step>
+    Completion start_call(Communicator& line, T* base, const ProgramCall& call) {
+        constexpr Reduction reduction = Step.op == PartialOp::max ? Reduction::max : Reduction::sum;
+        if constexpr (Step.action == Action::all_reduce)
+            return line.all_reduce(base, call.counts.front(), reduction);
+        else if constexpr (Step.action == Action::broadcast)
+            return line.broadcast(base, call.counts[static_cast<std::size_t>(call.root())], call.root());
+        else if constexpr (Step.action == Action::reduce_scatter)
+            return call.equal() ? line.reduce_scatter(base, call.counts.front(), reduction)
+                                : line.reduce_scatter_v(base, call.counts, reduction);
+        else
+            return call.equal() ? line.all_gather(base, call.counts.front())
+                                : line.all_gather_v(base, call.counts);
+    }
+
+    void start_exchange() {
+        sends_.clear();
+        receives_.clear();
+        const T* const from = area(steps_[TheRoute.size - 1].area);
+        for (const Exchange::Part& part : exchange_.sends)
+            sends_.push_back({(part.packed ? staged() : from) + part.offset, part.elements, part.peer});
+        for (const Exchange::Part& part : exchange_.receives)
+            receives_.push_back(
+                {(part.packed ? staged() : destination_) + part.offset, part.elements, part.peer});
+        copy(pack_);
+        order_after_copies(world_);
+        completions_.push_back(world_.send_receive(std::span<const Message<const T>>(sends_),
+                                                   std::span<const Message<T>>(receives_)));
+    }
+
+    template <class Body>
+    static void together(Communicator& communicator, const Body& body) {
+        if constexpr (has_grouping<Communicator>)
+            communicator.group(body);
+        else
+            body();
+    }
+
+    /// Work of the executor between operations: on a stream it is ordered, on the host they end first.
+    void copy(const std::optional<PreparedCopy<E>>& prepared) {
+        if (!prepared)
+            return;
+        const T* const from = area(prepared->from);
+        T* const to = area(prepared->to);
+        if (prepared->shift && from + *prepared->shift == to)
+            return; // it is there
+        settle();
+        executor_.copy_runs(prepared->table, to, from);
+    }
+    void settle() {
+        if constexpr (on_stream) {
+            for (Completion& operation : completions_)
+                operation.wait(executor_.stream());
+        } else {
+            wait_for_operations();
+        }
+    }
+    void order_after_copies(Communicator& communicator) {
+        if constexpr (on_stream)
+            if (!(communicator.stream() == executor_.stream()))
+                communicator.stream().wait_for(executor_.stream());
+    }
+    void finish_copies() {
+        copy(copies_[TheRoute.size]);
+        if constexpr (TheRoute.averages != 0) {
+            settle();
+            for (const CopyRun& run : values_) {
+                T* const first = destination_ + run.to;
+                executor_.map(op::Cast<T>{factor_}, Values<T>{first, run.elements},
+                              static_cast<const T*>(first));
+            }
+        }
+    }
+    void wait_for_operations() {
+        std::exception_ptr failure; // every operation ends before its memory is used
+        for (Completion& operation : completions_)
+            try {
+                operation.wait();
+            } catch (...) {
+                failure = failure ? failure : std::current_exception();
+            }
+        if (failure)
+            std::rethrow_exception(failure);
+        completions_.clear();
+    }
+
+    T* staged() { return static_cast<T*>(staging.data()); }
+    T* area(Area which) {
+        switch (which) {
+        case Area::source:
+            return const_cast<T*>(
+                source_); // written by reductions only, which ask for an array they may write
+        case Area::destination:
+            return destination_;
+        default:
+            return staged();
+        }
+    }
+
+    void check_arrays(const T* source, const T* destination) const {
+        if ((source == nullptr && source_elems > 0) || (destination == nullptr && destination_elems > 0))
+            throw BufferError(concat("a redistribution of ", source_elems, " elements into ",
+                                     destination_elems, " is given no array for them"));
+        const std::less<const T*> before;
+        if (source_elems == 0 || destination_elems == 0 || !before(source, destination + destination_elems) ||
+            !before(destination, source + source_elems))
+            return;
+        bool in_place = !exchanges;
+        for (const auto& copy : copies_)
+            if (copy && copy->from == Area::source && copy->to == Area::destination)
+                in_place = in_place && copy->shift && source + *copy->shift == destination;
+        if (!in_place)
+            throw BufferError(concat("source and destination overlap, the destination starting ",
+                                     destination - source, " elements behind the source; ",
+                                     !exchanges && in_place_shift()
+                                         ? concat("in place it starts ", *in_place_shift(), " behind it")
+                                         : std::string("this redistribution needs two arrays")));
+    }
+
+    Communicator& world_;
+    std::array<Communicator*, max_axes> lines_;
+    const E& executor_;
+    std::array<ProgramStep, TheRoute.size> steps_;
+    std::array<std::optional<PreparedCopy<E>>, TheRoute.size + 1> copies_;
+    std::optional<PreparedCopy<E>> pack_;
+    Exchange exchange_;
+    std::vector<Message<const T>> sends_;
+    std::vector<Message<T>> receives_;
+    std::vector<CopyRun> values_; // of the destination, to be averaged
+    double factor_ = 1.0;
+    std::vector<Completion> completions_;
+    const T* source_ = nullptr;
+    T* destination_ = nullptr;
+    bool running_ = false;
+};
+
+/// Where no mesh joins two layouts: one exchange.
+inline constexpr Route exchange_only = [] {
+    Route route;
+    route.push({RouteStep::Action::exchange, 0, PartialOp::sum, true, false, true, max_axes});
+    return route;
+}();
+
+inline constexpr HostExecutor host_executor{};
+
+} // namespace detail
+
+/// A redistribution between two layouts, made ready: counts, transfer lists and staging memory exist, and
+/// start() allocates nothing of its own. A handle to one; use it from the thread of its communicators. These,
+/// the memory resource and the executor outlive it; the layouts need not.
+/// @tparam TheRoute  chosen from the types of the layouts
+template <element T, Route TheRoute, communicator Communicator, group_executor E = HostExecutor>
+class Redistribution {
+    using State = detail::RedistributionState<T, TheRoute, Communicator, E>;
+
+  public:
+    static constexpr Route route = TheRoute;
+    /// Whether reductions work in the source array: its values are spent afterwards.
+    static constexpr bool spends_source = route.count(RouteStep::Action::reduce_scatter) > 0 ||
+                                          route.count(RouteStep::Action::all_reduce) > 0;
+    using source_type = std::conditional_t<spends_source, T, const T>;
+
+    /// For make_redistribution.
+    explicit Redistribution(std::shared_ptr<State> state)
+        : state_(std::move(state)) {}
+
+    /// Elements of this rank's arrays.
+    std::int64_t source_elems() const { return state_->source_elems; }
+    std::int64_t destination_elems() const { return state_->destination_elems; }
+    /// Bytes taken from the resource for messages and parts that must be packed.
+    std::int64_t staging_bytes() const { return static_cast<std::int64_t>(state_->staging.bytes()); }
+    /// Elements by which the destination lies behind the source where it may overlap it, and then the rank
+    /// copies nothing of its own; nothing where the arrays must be two.
+    std::optional<std::int64_t> in_place_shift() const { return state_->in_place_shift(); }
+
+    /// A started redistribution, a completion like those of communicators. Dropped without wait(), it waits,
+    /// and a failure is lost.
+    class [[nodiscard]] Handle {
+      public:
+        Handle(Handle&& other) noexcept
+            : state_(std::move(other.state_))
+            , holds_memory_(other.holds_memory_) {}
+        Handle& operator=(Handle&&) = delete;
+        ~Handle() {
+            if (state_ != nullptr)
+                try {
+                    wait();
+                } catch (...) { // the communicator stays failed and says so in the next call
+                }
+        }
+
+        /// Block the host until this rank's destination is filled and its source may be used again.
+        /// @throws CommError, or BufferError when waited for before
+        void wait() {
+            end([](State& state) { state.finish(); });
+        }
+        /// What is enqueued on `stream` from now on sees the filled destination. Does not block the host.
+        template <class Stream>
+        void wait(const Stream& stream) requires(has_stream_wait<Communicator, Stream>) {
+            end([&](State& state) { state.finish_on(stream); });
+        }
+        /// After a failure: whether the engine may yet write to the arrays.
+        bool holds_memory() const { return holds_memory_; }
+
+      private:
+        friend Redistribution;
+        explicit Handle(std::shared_ptr<State> state)
+            : state_(std::move(state)) {}
+
+        template <class End>
+        void end(const End& how) {
+            if (state_ == nullptr)
+                throw BufferError("the handle was waited for before");
+            const std::shared_ptr<State> state = std::exchange(state_, nullptr);
+            try {
+                how(*state);
+            } catch (...) {
+                holds_memory_ = state->holds();
+                if (holds_memory_)
+                    detail::keep(state);
+                throw;
+            }
+        }
+
+        std::shared_ptr<State> state_;
+        bool holds_memory_ = false;
+    };
+
+    /// Move this rank's part. Collective: all ranks of the mesh, in the same order as their other
+    /// collectives.
+    /// @param source       [source_elems()], in the communicator's space; spent where reductions use it
+    /// @param destination  [destination_elems()]; may overlap the source where in_place_shift() says how.
+    /// What lies between tensors stays as it was
+    /// @return a handle; until it was waited for, both arrays belong to it
+    /// Sync: enqueues; where an executor of the host must pack what an operation leaves, blocks for that one.
+    /// @throws BufferError  running already, no array, or arrays that overlap otherwise; CommError
+    Handle start(source_type* source, T* destination) const {
+        try {
+            state_->start(source, destination);
+        } catch (...) {
+            if (state_->holds())
+                detail::keep(state_);
+            throw;
+        }
+        return Handle(state_);
+    }
+
+  private:
+    std::shared_ptr<State> state_;
+};
+
+namespace detail {
+
+template <element T, Route TheRoute, class From, class To, class Communicator, class R, class E>
+auto ready(const From& from, const To& to, Communicator& world,
+           const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor) {
+    using State = RedistributionState<T, TheRoute, Communicator, E>;
+    if (resource.space() != world.space() || executor.space() != world.space())
+        throw BufferError(concat("a redistribution stages in ", to_string(resource.space()),
+                                 " and copies in ", to_string(executor.space()),
+                                 ", its communicator works in ", to_string(world.space())));
+    Hash hash;
+    from.add_to(hash);
+    to.add_to(hash);
+    agree_on(world, hash.value(), "layouts", [&] {
+        std::vector<std::string> lines_of_both = from.describe();
+        for (std::string& line : to.describe())
+            lines_of_both.push_back(concat("as destination, ", line));
+        return lines_of_both;
+    });
+    return Redistribution<T, TheRoute, Communicator, E>(
+        std::make_shared<State>(Stage(from), Stage(to), world, lines, resource, executor));
+}
+
+} // namespace detail
+
+/// Make ready to redistribute between two layouts of one mesh, by the collectives that their types ask for.
+/// Collective and blocking: ranks compare the layouts. A pair that has no route does not compile.
+/// @param resource  of the communicator's space; staging memory comes from it
+/// @param executor  of that space; on a device best on the communicator's own stream
+/// @throws PlanError    the layouts are not of the same tensors, or of another topology than the mesh
+/// @throws BufferError  memory or executor of another space; CommError  ranks have different layouts
+template <element T, group_layout From, group_layout To, class Topology, class Communicator,
+          memory_resource R, group_executor E = HostExecutor>
+auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communicator>& mesh, R& resource,
+                         const E& executor = detail::host_executor) {
+    static_assert(std::is_same_v<Topology, typename From::topology_type>,
+                  "ragged: the layouts lie on another kind of topology than the mesh");
+    const Topology& topology = mesh.place().topology;
+    if (from.topology() != topology || to.topology() != topology)
+        throw PlanError(concat("layouts on ", from.topology().num_ranks(), " and ", to.topology().num_ranks(),
+                               " ranks, a mesh of ", topology.num_ranks(),
+                               ": all three must be of one topology; over a communicator they need not"));
+    std::array<Communicator*, detail::max_axes> lines{};
+    for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+        lines[axis] = &mesh.along(axis);
+    return detail::ready<T, route<From, To>>(from, to, mesh.world(), lines, resource, executor);
+}
+
+/// The same between layouts of any two topologies, of which the ranks of `world` form both: by one exchange.
+/// Ranks beyond a topology hold nothing there.
+/// @throws PlanError  a topology has more ranks than the world; else as above
+template <element T, group_layout From, group_layout To, communicator Communicator, memory_resource R,
+          group_executor E = HostExecutor>
+auto make_redistribution(const From& from, const To& to, Communicator& world, R& resource,
+                         const E& executor = detail::host_executor) {
+    detail::require_values<From, To>();
+    for (const std::int64_t ranks : {from.topology().num_ranks(), to.topology().num_ranks()})
+        if (ranks > world.size())
+            throw PlanError(concat("a layout on ", ranks, " ranks, the communicator has ", world.size()));
+    return detail::ready<T, detail::exchange_only>(from, to, world, {}, resource, executor);
+}
+
+} // namespace ragged
