@@ -72,6 +72,7 @@
 #include <ragged/comm/agree.hpp>
 #include <ragged/comm/collectives.hpp>
 #include <ragged/comm/communicator.hpp>
+#include <ragged/comm/fold.hpp>
 #include <ragged/comm/held_memory.hpp>
 #include <ragged/comm/local_communicator.hpp>
 #include <ragged/comm/local_group.hpp>

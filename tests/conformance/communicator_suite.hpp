@@ -9,7 +9,9 @@
 #include <algorithm> // std::ranges
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric> // std::accumulate
+#include <type_traits>
 #include <vector>
 
 #include <ragged/comm/communicator.hpp>
@@ -18,9 +20,15 @@
 
 namespace conformance {
 
+using ragged::Reduction;
 using support::expect;
 
 inline constexpr std::int64_t counts[] = {0, 1, 3, 1000};
+
+template <class T>
+double number(T x) {
+    return static_cast<double>(static_cast<ragged::accumulator_t<T>>(x));
+}
 
 /// Zero or one: sums over up to 8 ranks are exact in every element type. Without a short period: parts that
 /// are off by a few elements differ.
@@ -29,9 +37,18 @@ T value(int rank, std::int64_t i) {
     const auto bits = static_cast<std::uint32_t>(rank * 1009 + i) * 2654435761u;
     return static_cast<T>(static_cast<float>(bits >> 31));
 }
+
+/// Any bits, but no NaN: of both signs, infinities among them.
 template <class T>
-bool equal(T a, float b) {
-    return static_cast<float>(a) == b;
+T any_value(int rank, std::int64_t i) {
+    auto bits = static_cast<std::uint64_t>(rank * 1009 + i + 1) * 0x9e3779b97f4a7c15u;
+    bits ^= bits >> 29; // the low bytes are those of the small types
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    if constexpr (!std::is_integral_v<T>)
+        if (number(value) != number(value))
+            return static_cast<T>(1.0f);
+    return value;
 }
 
 template <class T>
@@ -53,23 +70,27 @@ struct HostArrays {
     }
 };
 
-/// Zeros and ones of `rank`.
+/// What `rank` brings: zeros and ones, or anything to take the maximum of.
 template <class T>
-std::vector<T> values_of(int rank, std::int64_t count) {
+std::vector<T> values_of(int rank, std::int64_t count, Reduction reduction = Reduction::sum) {
     std::vector<T> values(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
-        values[static_cast<std::size_t>(i)] = value<T>(rank, i);
+        values[static_cast<std::size_t>(i)] =
+            reduction == Reduction::max ? any_value<T>(rank, i) : value<T>(rank, i);
     return values;
 }
 
-/// The sum over `size` ranks of their element i.
+/// The reduction over `size` ranks of their element i.
 template <class T>
-float sum_of(int size, std::int64_t i) {
-    float sum = 0;
+double reduced(int size, std::int64_t i, Reduction reduction = Reduction::sum) {
+    double result = reduction == Reduction::max ? number(any_value<T>(0, i)) : 0;
     for (int rank = 0; rank < size; ++rank)
-        sum += static_cast<float>(value<T>(rank, i));
-    return sum;
+        result = reduction == Reduction::max ? std::max(result, number(any_value<T>(rank, i)))
+                                             : result + number(value<T>(rank, i));
+    return result;
 }
+
+inline constexpr Reduction reductions[] = {Reduction::sum, Reduction::max};
 
 template <class T, class C, class Arrays>
 void all_gather(C& c, Arrays& arrays) {
@@ -86,14 +107,14 @@ void all_gather(C& c, Arrays& arrays) {
 }
 
 template <class T, class C, class Arrays>
-void reduce_scatter(C& c, Arrays& arrays) {
+void reduce_scatter(C& c, Arrays& arrays, Reduction reduction) {
     for (const std::int64_t count : counts) {
-        auto x = arrays.of(values_of<T>(c.rank(), count * c.size()));
-        c.reduce_scatter(x.data(), count).wait();
+        auto x = arrays.of(values_of<T>(c.rank(), count * c.size(), reduction));
+        c.reduce_scatter(x.data(), count, reduction).wait();
         const std::vector<T> found = x.values();
         for (std::int64_t i = c.rank() * count; i < (c.rank() + 1) * count; ++i)
-            expect(equal(found[static_cast<std::size_t>(i)], sum_of<T>(c.size(), i)),
-                   "reduce_scatter sums this rank's slot");
+            expect(number(found[static_cast<std::size_t>(i)]) == reduced<T>(c.size(), i, reduction),
+                   "reduce_scatter reduces this rank's slot");
     }
 }
 
@@ -133,20 +154,21 @@ void all_gather_v(C& c, Arrays& arrays) {
 }
 
 template <class T, class C, class Arrays>
-void reduce_scatter_v(C& c, Arrays& arrays) {
+void reduce_scatter_v(C& c, Arrays& arrays, Reduction reduction) {
     for (const auto& list : lists_of_counts(c.size())) {
         const auto own = list.begin() + c.rank();
         const std::int64_t first = std::accumulate(list.begin(), own, std::int64_t{0});
         const std::int64_t all = std::accumulate(own, list.end(), first);
-        auto x = arrays.of(values_of<T>(c.rank(), all)), equal_form = arrays.of(values_of<T>(c.rank(), all));
-        auto operation = c.reduce_scatter_v(x.data(), std::vector(list)); // gone before it runs
+        const std::vector<T> brought = values_of<T>(c.rank(), all, reduction);
+        auto x = arrays.of(brought), equal_form = arrays.of(brought);
+        auto operation = c.reduce_scatter_v(x.data(), std::vector(list), reduction); // gone before it runs
         operation.wait();
         const std::vector<T> found = x.values();
         for (std::int64_t i = first; i < first + *own; ++i)
-            expect(equal(found[static_cast<std::size_t>(i)], sum_of<T>(c.size(), i)),
-                   "reduce_scatter_v sums this rank's part");
+            expect(number(found[static_cast<std::size_t>(i)]) == reduced<T>(c.size(), i, reduction),
+                   "reduce_scatter_v reduces this rank's part");
         if (std::ranges::count(list, list[0]) == c.size()) {
-            c.reduce_scatter(equal_form.data(), list[0]).wait();
+            c.reduce_scatter(equal_form.data(), list[0], reduction).wait();
             expect(same_bits(found.data() + first, equal_form.values().data() + first, *own),
                    "equal counts make a reduce_scatter");
         }
@@ -154,14 +176,14 @@ void reduce_scatter_v(C& c, Arrays& arrays) {
 }
 
 template <class T, class C, class Arrays>
-void all_reduce(C& c, Arrays& arrays) {
+void all_reduce(C& c, Arrays& arrays, Reduction reduction) {
     for (const std::int64_t count : counts) {
-        auto x = arrays.of(values_of<T>(c.rank(), count));
-        c.all_reduce(x.data(), count).wait();
+        auto x = arrays.of(values_of<T>(c.rank(), count, reduction));
+        c.all_reduce(x.data(), count, reduction).wait();
         const std::vector<T> found = x.values();
         for (std::int64_t i = 0; i < count; ++i)
-            expect(equal(found[static_cast<std::size_t>(i)], sum_of<T>(c.size(), i)),
-                   "all_reduce sums every element");
+            expect(number(found[static_cast<std::size_t>(i)]) == reduced<T>(c.size(), i, reduction),
+                   "all_reduce reduces every element");
     }
 }
 
@@ -301,19 +323,64 @@ void in_call_order(C& c, Arrays& arrays) {
     other.all_gather(x.data(), 100).wait();
     const std::vector<float> found = x.values();
     for (std::int64_t i = 0; i < std::ssize(found); ++i)
-        expect(found[static_cast<std::size_t>(i)] == sum_of<float>(c.size(), i), "sums are gathered");
+        expect(found[static_cast<std::size_t>(i)] == reduced<float>(c.size(), i), "sums are gathered");
 }
 
 template <class T, class C, class Arrays>
 void every_collective(C& c, Arrays& arrays) {
     all_gather<T>(c, arrays);
-    reduce_scatter<T>(c, arrays);
-    all_reduce<T>(c, arrays);
     broadcast<T>(c, arrays);
     send_receive<T>(c, arrays);
     all_to_all_v<T>(c, arrays);
     all_gather_v<T>(c, arrays);
-    reduce_scatter_v<T>(c, arrays);
+    for (const Reduction reduction : reductions) {
+        reduce_scatter<T>(c, arrays, reduction);
+        reduce_scatter_v<T>(c, arrays, reduction);
+        all_reduce<T>(c, arrays, reduction);
+    }
+}
+
+/// Where the library takes the maximum itself, a NaN of any rank is the result, as the one canonical NaN, and
+/// zeros of both signs make +0.
+template <class T, class C, class Arrays>
+void max_of_special_values(C& c, Arrays& arrays) {
+    T nan, negative_nan;
+    std::memset(&negative_nan, 0xff, sizeof(T));
+    nan = static_cast<T>(ragged::bit_cast<float>(0x7fffffffu));
+    if constexpr (std::is_same_v<T, double>)
+        nan = ragged::bit_cast<double>(0x7fff'ffff'ffff'ffffu);
+
+    const std::int64_t count = c.size() + 1; // the NaN of each rank, and a zero
+    std::vector<T> own, wanted;
+    for (int part = 0; part < c.size(); ++part) {
+        for (int rank = 0; rank < c.size(); ++rank) {
+            own.push_back(rank != c.rank() ? any_value<T>(c.rank(), rank)
+                          : part % 2 == 0  ? nan
+                                           : negative_nan);
+            wanted.push_back(nan);
+        }
+        own.push_back(static_cast<T>(c.rank() == part ? 0.0f : -0.0f));
+        wanted.push_back(static_cast<T>(0.0f));
+    }
+    auto x = arrays.of(own), y = arrays.of(own), z = arrays.of(own);
+    c.all_reduce(x.data(), std::ssize(own), Reduction::max).wait();
+    c.reduce_scatter(y.data(), count, Reduction::max).wait();
+    const std::vector<std::int64_t> list(static_cast<std::size_t>(c.size()), count);
+    c.reduce_scatter_v(z.data(), list, Reduction::max).wait();
+    expect(same_bits(x.values().data(), wanted.data(), std::ssize(wanted)), "all_reduce keeps NaN");
+    const std::int64_t first = c.rank() * count;
+    expect(same_bits(y.values().data() + first, wanted.data(), count), "reduce_scatter keeps NaN");
+    expect(same_bits(z.values().data() + first, wanted.data(), count), "reduce_scatter_v keeps NaN");
+}
+
+template <class C, class Arrays>
+void max_of_special_values(C& c, Arrays& arrays) {
+    max_of_special_values<float>(c, arrays);
+    max_of_special_values<double>(c, arrays);
+    max_of_special_values<ragged::bf16>(c, arrays);
+    max_of_special_values<ragged::f16>(c, arrays);
+    max_of_special_values<ragged::f8e4m3>(c, arrays);
+    max_of_special_values<ragged::f8e5m2>(c, arrays);
 }
 
 template <class C, class Arrays>

@@ -302,14 +302,14 @@ struct Grouping {
         return inner.all_gather(base, count);
     }
     template <class T>
-    Completion reduce_scatter(T* base, std::int64_t count) {
+    Completion reduce_scatter(T* base, std::int64_t count, ragged::Reduction reduction = {}) {
         ++(counts->open > 0 ? counts->inside : counts->outside);
-        return inner.reduce_scatter(base, count);
+        return inner.reduce_scatter(base, count, reduction);
     }
     template <class T>
-    Completion all_reduce(T* base, std::int64_t count) {
+    Completion all_reduce(T* base, std::int64_t count, ragged::Reduction reduction = {}) {
         ++(counts->open > 0 ? counts->inside : counts->outside);
-        return inner.all_reduce(base, count);
+        return inner.all_reduce(base, count, reduction);
     }
 };
 static_assert(ragged::has_grouping<Grouping> && !ragged::has_grouping<LocalCommunicator>);

@@ -224,6 +224,26 @@ TEST_CASE("calls that differ between ranks are an error on every rank, not a han
                  std::vector<float> y(64);
                  c.reduce_scatter_v(y.data(), std::vector<std::int64_t>{c.rank() == 2 ? 0 : 4, 4, 4}).wait();
              });
+    using ragged::Reduction;
+    const auto mixed = [](const LocalCommunicator& c) {
+        return c.rank() == 1 ? Reduction::max : Reduction::sum;
+    };
+    all_fail("rank 1 called all_reduce of 4 f32 by max, rank 0 called all_reduce of 4 f32",
+             [=](LocalCommunicator& c) {
+                 std::vector<float> y(64);
+                 c.all_reduce(y.data(), 4, mixed(c)).wait();
+             });
+    all_fail("rank 1 called reduce_scatter of 4 f32 by max, rank 0 called reduce_scatter of 4 f32",
+             [=](LocalCommunicator& c) {
+                 std::vector<float> y(64);
+                 c.reduce_scatter(y.data(), 4, mixed(c)).wait();
+             });
+    all_fail(
+        "rank 1 called reduce_scatter_v of 4 4 0 f32 by max, rank 0 called reduce_scatter_v of 4 4 0 f32",
+        [=](LocalCommunicator& c) {
+            std::vector<float> y(64);
+            c.reduce_scatter_v(y.data(), std::vector<std::int64_t>{4, 4, 0}, mixed(c)).wait();
+        });
     all_fail("rank 1 called all_gather of 4 f32, rank 0 called all_gather_v of 4 4 4 f32",
              [](LocalCommunicator& c) {
                  std::vector<float> y(64);

@@ -85,7 +85,35 @@ struct GatherV : GatherOnly {
 };
 struct ScatterV : GatherOnly {
     template <class T>
+    Completion reduce_scatter_v(T*, Counts, ragged::Reduction = {}) {
+        return {};
+    }
+};
+struct SumsOnly : GatherOnly {
+    template <class T>
+    Completion reduce_scatter(T*, std::int64_t) {
+        return {};
+    }
+    template <class T>
     Completion reduce_scatter_v(T*, Counts) {
+        return {};
+    }
+    template <class T>
+    Completion all_reduce(T*, std::int64_t) {
+        return {};
+    }
+};
+struct NoDefaultReduction : GatherOnly {
+    template <class T>
+    Completion reduce_scatter(T*, std::int64_t, ragged::Reduction) {
+        return {};
+    }
+    template <class T>
+    Completion reduce_scatter_v(T*, Counts, ragged::Reduction) {
+        return {};
+    }
+    template <class T>
+    Completion all_reduce(T*, std::int64_t, ragged::Reduction) {
         return {};
     }
 };
@@ -93,7 +121,7 @@ struct VoidV : GatherOnly {
     template <class T>
     void all_gather_v(T*, Counts) {}
     template <class T>
-    void reduce_scatter_v(T*, Counts) {}
+    void reduce_scatter_v(T*, Counts, ragged::Reduction = {}) {}
 };
 struct OneCountV : GatherOnly { // for all ranks, where one per rank is asked for
     template <class T>
@@ -101,7 +129,7 @@ struct OneCountV : GatherOnly { // for all ranks, where one per rank is asked fo
         return {};
     }
     template <class T>
-    Completion reduce_scatter_v(T*, std::int64_t) {
+    Completion reduce_scatter_v(T*, std::int64_t, ragged::Reduction = {}) {
         return {};
     }
 };
@@ -109,6 +137,10 @@ static_assert(ragged::has_all_gather_v<GatherV, float> && !ragged::has_reduce_sc
 static_assert(ragged::has_reduce_scatter_v<ScatterV, float> && !ragged::has_all_gather_v<ScatterV, float>);
 static_assert(!ragged::has_all_gather_v<VoidV, float> && !ragged::has_reduce_scatter_v<VoidV, float>);
 static_assert(!ragged::has_all_gather_v<OneCountV, float> && !ragged::has_reduce_scatter_v<OneCountV, float>);
+template <class C>
+constexpr bool reduces_anything = ragged::has_reduce_scatter<C, float> ||
+                                  ragged::has_reduce_scatter_v<C, float> || ragged::has_all_reduce<C, float>;
+static_assert(!reduces_anything<SumsOnly> && !reduces_anything<NoDefaultReduction>);
 
 // Element types.
 static_assert(ragged::element<ragged::bf16> && !ragged::element<std::int64_t>);

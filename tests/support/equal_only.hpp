@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <ragged/buffer/memory_space.hpp>
+#include <ragged/comm/communicator.hpp>
 
 namespace support {
 
@@ -22,11 +22,11 @@ struct EqualOnly {
         return {};
     }
     template <class T>
-    Completion reduce_scatter(T*, std::int64_t) {
+    Completion reduce_scatter(T*, std::int64_t, ragged::Reduction = {}) {
         return {};
     }
     template <class T>
-    Completion all_reduce(T*, std::int64_t) {
+    Completion all_reduce(T*, std::int64_t, ragged::Reduction = {}) {
         return {};
     }
 };

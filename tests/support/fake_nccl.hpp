@@ -135,22 +135,22 @@ class FakeNccl {
         return add({"all_gather", comm, from, to, count, dtype, 0}, stream,
                    from == static_cast<char*>(to) + part(comm, count, dtype));
     }
-    NcclStatus reduce_scatter(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                              Stream stream) const {
-        return add({"reduce_scatter", comm, from, to, count, dtype, 0}, stream,
+    NcclStatus reduce_scatter(const void* from, void* to, std::size_t count, DType dtype, Reduction reduction,
+                              Comm comm, Stream stream) const {
+        return add({"reduce_scatter", comm, from, to, count, dtype, 0, reduction}, stream,
                    to == static_cast<const char*>(from) + part(comm, count, dtype));
     }
-    NcclStatus all_reduce(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                          Stream stream) const {
-        return add({"all_reduce", comm, from, to, count, dtype, 0}, stream, from == to);
+    NcclStatus all_reduce(const void* from, void* to, std::size_t count, DType dtype, Reduction reduction,
+                          Comm comm, Stream stream) const {
+        return add({"all_reduce", comm, from, to, count, dtype, 0, reduction}, stream, from == to);
     }
     NcclStatus broadcast(const void* from, void* to, std::size_t count, DType dtype, int root, Comm comm,
                          Stream stream) const {
         return add({"broadcast", comm, from, to, count, dtype, root}, stream, from == to);
     }
-    NcclStatus reduce(const void* from, void* to, std::size_t count, DType dtype, int root, Comm comm,
-                      Stream stream) const {
-        return add({"reduce", comm, from, to, count, dtype, root}, stream, from == to);
+    NcclStatus reduce(const void* from, void* to, std::size_t count, DType dtype, Reduction reduction,
+                      int root, Comm comm, Stream stream) const {
+        return add({"reduce", comm, from, to, count, dtype, root, reduction}, stream, from == to);
     }
     NcclStatus send(const void* from, std::size_t count, DType dtype, int peer, Comm comm,
                     Stream stream) const {
@@ -299,6 +299,7 @@ class FakeNccl {
     NcclStatus add(FakeOperation operation, Stream stream, bool pointers_fit) const {
         const bool rooted = operation.name == "broadcast" || operation.name == "reduce";
         const std::string details = concat(' ', operation.count, ' ', name(operation.dtype),
+                                           operation.reduction == Reduction::max ? " max" : "",
                                            rooted                        ? concat(" root ", operation.peer)
                                            : operation.name == "send"    ? concat(" to ", operation.peer)
                                            : operation.name == "receive" ? concat(" from ", operation.peer)

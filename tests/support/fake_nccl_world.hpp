@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <ragged/comm/fold.hpp>
 #include <ragged/comm/nccl_error.hpp>
 
 namespace support {
@@ -26,6 +27,7 @@ namespace support {
 using ragged::concat;
 using ragged::DType;
 using ragged::NcclStatus;
+using ragged::Reduction;
 
 inline constexpr NcclStatus fake_success{};
 inline constexpr NcclStatus fake_invalid_argument{NcclStatus::Library::nccl, 4};
@@ -79,6 +81,7 @@ struct FakeOperation {
     std::size_t count;
     DType dtype;
     int peer; // root, or the other side
+    Reduction reduction = Reduction::sum;
     int number = 0;
     bool done = false;
 };
@@ -336,14 +339,14 @@ class FakeWorld {
     }
 
     static std::string describe(const FakeOperation& operation) {
-        return concat(operation.name, " of ", operation.count, ' ', name(operation.dtype), ", root ",
-                      operation.peer);
+        return concat(operation.name, " of ", operation.count, ' ', name(operation.dtype), " by ",
+                      name(operation.reduction), ", root ", operation.peer);
     }
     static std::size_t bytes_of(const FakeOperation& operation) {
         return operation.count * static_cast<std::size_t>(size_bytes(operation.dtype));
     }
 
-    /// In rank order, sums in accumulator_t: the same bits on every run.
+    /// In rank order: the same bits on every run.
     static void execute(const std::vector<FakeOperation*>& calls) {
         const FakeOperation& first = *calls[0];
         const std::size_t bytes = bytes_of(first);
@@ -358,53 +361,57 @@ class FakeWorld {
                     if (call != calls[rank])
                         std::memcpy(static_cast<char*>(call->to) + rank * bytes, calls[rank]->from, bytes);
         } else if (first.name == "all_reduce") {
-            const std::vector<char> sum = sum_of(calls, 0);
+            const std::vector<char> result = reduce(calls, 0);
             for (FakeOperation* call : calls)
-                std::memcpy(call->to, sum.data(), bytes);
+                std::memcpy(call->to, result.data(), bytes);
         } else if (first.name == "reduce") {
-            std::memcpy(calls[root]->to, sum_of(calls, 0).data(), bytes);
-        } else { // reduce_scatter: in place, so all sums before the first result
-            std::vector<std::vector<char>> sums;
+            std::memcpy(calls[root]->to, reduce(calls, 0).data(), bytes);
+        } else { // reduce_scatter: in place, so all of them before the first result
+            std::vector<std::vector<char>> results;
             for (std::size_t rank = 0; rank < calls.size(); ++rank)
-                sums.push_back(sum_of(calls, rank * bytes));
+                results.push_back(reduce(calls, rank * bytes));
             for (std::size_t rank = 0; rank < calls.size(); ++rank)
-                std::memcpy(calls[rank]->to, sums[rank].data(), bytes);
+                std::memcpy(calls[rank]->to, results[rank].data(), bytes);
         }
     }
 
-    static std::vector<char> sum_of(const std::vector<FakeOperation*>& calls, std::size_t offset) {
+    static std::vector<char> reduce(const std::vector<FakeOperation*>& calls, std::size_t offset) {
         switch (calls[0]->dtype) {
         case DType::f32:
-            return sum_as<float>(calls, offset);
+            return reduce_as<float>(calls, offset);
         case DType::f64:
-            return sum_as<double>(calls, offset);
+            return reduce_as<double>(calls, offset);
         case DType::bf16:
-            return sum_as<ragged::bf16>(calls, offset);
+            return reduce_as<ragged::bf16>(calls, offset);
         case DType::f16:
-            return sum_as<ragged::f16>(calls, offset);
+            return reduce_as<ragged::f16>(calls, offset);
         case DType::f8e4m3:
-            return sum_as<ragged::f8e4m3>(calls, offset);
+            return reduce_as<ragged::f8e4m3>(calls, offset);
         case DType::f8e5m2:
-            return sum_as<ragged::f8e5m2>(calls, offset);
+            return reduce_as<ragged::f8e5m2>(calls, offset);
         case DType::i8:
-            return sum_as<std::int8_t>(calls, offset);
+            return reduce_as<std::int8_t>(calls, offset);
         default:
-            return sum_as<std::uint8_t>(calls, offset);
+            return reduce_as<std::uint8_t>(calls, offset);
         }
     }
     template <class T>
-    static std::vector<char> sum_as(const std::vector<FakeOperation*>& calls, std::size_t offset) {
+    static std::vector<char> reduce_as(const std::vector<FakeOperation*>& calls, std::size_t offset) {
         std::vector<char> result(bytes_of(*calls[0]));
-        for (std::size_t at = 0; at < result.size(); at += sizeof(T)) {
-            ragged::accumulator_t<T> sum{};
-            for (const FakeOperation* call : calls) {
-                T value;
-                std::memcpy(&value, static_cast<const char*>(call->from) + offset + at, sizeof(T));
-                sum += static_cast<ragged::accumulator_t<T>>(value);
+        ragged::detail::with_fold<T>(calls[0]->reduction, [&]<class Fold>(Fold) {
+            for (std::size_t at = 0; at < result.size(); at += sizeof(T)) {
+                const auto of = [&](const FakeOperation* call) {
+                    T value;
+                    std::memcpy(&value, static_cast<const char*>(call->from) + offset + at, sizeof(T));
+                    return Fold::of(value);
+                };
+                auto all = of(calls[0]);
+                for (std::size_t rank = 1; rank < calls.size(); ++rank)
+                    all = Fold::fold(all, of(calls[rank]));
+                const T rounded = Fold::back(all);
+                std::memcpy(result.data() + at, &rounded, sizeof(T));
             }
-            const T rounded = static_cast<T>(sum);
-            std::memcpy(result.data() + at, &rounded, sizeof(T));
-        }
+        });
         return result;
     }
 

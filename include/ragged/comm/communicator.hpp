@@ -4,18 +4,19 @@
 // What the library asks of a communicator: the base concept, and one capability concept per collective. An
 // algorithm asks for the capabilities it uses, so a communicator that lacks one fails to compile only there.
 //
-// Collectives are called by every rank in the same order with equal counts and element types; counts are
-// elements, 64-bit and may be 0. The operations of one rank on a world and on what was split from it run one
-// after the other in call order, as in a stream, so one may read what the one before it wrote. They are done
-// when the completion was waited for; until then the memory they were given belongs to them, but spans of
-// counts and messages are copied by the call. Where a result is "in place", the NCCL rule holds: rank r's
-// part lies at base + r * count. In the v forms rank r's part has counts[r] elements and follows those of the
-// ranks before it; counts are [size].
+// Collectives are called by every rank in the same order with equal counts, element types and reductions;
+// counts are elements, 64-bit and may be 0. The operations of one rank on a world and on what was split from
+// it run one after the other in call order, as in a stream, so one may read what the one before it wrote.
+// They are done when the completion was waited for; until then the memory they were given belongs to them,
+// but spans of counts and messages are copied by the call. Where a result is "in place", the NCCL rule holds:
+// rank r's part lies at base + r * count. In the v forms rank r's part has counts[r] elements and follows
+// those of the ranks before it; counts are [size].
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include <ragged/buffer/memory_space.hpp>
 #include <ragged/spec/dtype.hpp>
@@ -29,6 +30,16 @@ struct Message {
     std::int64_t count;
     int peer;
 };
+
+/// What the elements of all ranks become, one by one. `sum` goes by accumulator_t and rounds in the end, but
+/// for what NCCL and MPI add themselves. `max` is the largest as a number, exactly and in any order of the
+/// ranks: between ranks in one process or under MPI +0 is above -0, and NaN, as the one that the small floats
+/// have (all bits but the sign), above all. NCCL's own max may lose a NaN, and takes either zero.
+enum class Reduction : std::uint8_t { sum, max };
+
+constexpr std::string_view name(Reduction reduction) {
+    return reduction == Reduction::max ? "max" : "sum";
+}
 
 /// | expression                    | meaning                                                            |
 /// | ----------------------------- | ------------------------------------------------------------------ |
@@ -72,11 +83,12 @@ concept has_all_gather = communicator<C> && requires(C& c, T* base, std::int64_t
     { c.all_gather(base, count) } -> std::same_as<typename C::Completion>;
 };
 
-/// c.reduce_scatter(base, count): [size * count] in place; the sum of slot r over all ranks lands in rank r's
-/// slot, the other slots are unspecified afterwards.
+/// c.reduce_scatter(base, count, reduction = Reduction::sum): [size * count] in place; the reduction of slot
+/// r over all ranks lands in rank r's slot, the other slots are unspecified afterwards.
 template <class C, class T>
 concept has_reduce_scatter = communicator<C> && requires(C& c, T* base, std::int64_t count) {
     { c.reduce_scatter(base, count) } -> std::same_as<typename C::Completion>;
+    { c.reduce_scatter(base, count, Reduction::max) } -> std::same_as<typename C::Completion>;
 };
 
 /// c.all_gather_v(base, counts): [sum of counts] in place; rank r contributes its part.
@@ -85,18 +97,20 @@ concept has_all_gather_v = communicator<C> && requires(C& c, T* base, std::span<
     { c.all_gather_v(base, counts) } -> std::same_as<typename C::Completion>;
 };
 
-/// c.reduce_scatter_v(base, counts): [sum of counts] in place; the sum of part r over all ranks lands in rank
-/// r's part, the other parts are unspecified afterwards.
+/// c.reduce_scatter_v(base, counts, reduction = Reduction::sum): [sum of counts] in place; the reduction of
+/// part r over all ranks lands in rank r's part, the other parts are unspecified afterwards.
 template <class C, class T>
 concept has_reduce_scatter_v = communicator<C> &&
     requires(C& c, T* base, std::span<const std::int64_t> counts) {
     { c.reduce_scatter_v(base, counts) } -> std::same_as<typename C::Completion>;
+    { c.reduce_scatter_v(base, counts, Reduction::max) } -> std::same_as<typename C::Completion>;
 };
 
-/// c.all_reduce(base, count): [count] in place; the sum over all ranks.
+/// c.all_reduce(base, count, reduction = Reduction::sum): [count] in place; the reduction over all ranks.
 template <class C, class T>
 concept has_all_reduce = communicator<C> && requires(C& c, T* base, std::int64_t count) {
     { c.all_reduce(base, count) } -> std::same_as<typename C::Completion>;
+    { c.all_reduce(base, count, Reduction::max) } -> std::same_as<typename C::Completion>;
 };
 
 /// c.broadcast(base, count, root): [count] in place.

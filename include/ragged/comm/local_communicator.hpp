@@ -122,8 +122,8 @@ class LocalCommunicator {
         return enqueue([=, self = member_] { self.all_gather(base, count); });
     }
     template <element T>
-    Completion reduce_scatter(T* base, std::int64_t count) {
-        return enqueue([=, self = member_] { self.reduce_scatter(base, count); });
+    Completion reduce_scatter(T* base, std::int64_t count, Reduction reduction = Reduction::sum) {
+        return enqueue([=, self = member_] { self.reduce_scatter(base, count, reduction); });
     }
     template <element T>
     Completion all_gather_v(T* base, std::span<const std::int64_t> counts) {
@@ -132,14 +132,15 @@ class LocalCommunicator {
         });
     }
     template <element T>
-    Completion reduce_scatter_v(T* base, std::span<const std::int64_t> counts) {
+    Completion reduce_scatter_v(T* base, std::span<const std::int64_t> counts,
+                                Reduction reduction = Reduction::sum) {
         return enqueue([=, self = member_, own = std::vector(counts.begin(), counts.end())] {
-            self.reduce_scatter_v(base, own);
+            self.reduce_scatter_v(base, own, reduction);
         });
     }
     template <element T>
-    Completion all_reduce(T* base, std::int64_t count) {
-        return enqueue([=, self = member_] { self.all_reduce(base, count); });
+    Completion all_reduce(T* base, std::int64_t count, Reduction reduction = Reduction::sum) {
+        return enqueue([=, self = member_] { self.all_reduce(base, count, reduction); });
     }
     template <element T>
     Completion broadcast(T* base, std::int64_t count, int root) {

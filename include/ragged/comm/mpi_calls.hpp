@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The MPI calls of the communicator, with 64-bit counts, and the sums of every element type. Calls return
-// MPI's status and start a request.
+// The MPI calls of the communicator, with 64-bit counts, and the reductions of every element type. Calls
+// return MPI's status and start a request.
 #pragma once
 
 #include <algorithm> // std::min
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <ragged/comm/fold.hpp>
 #include <ragged/comm/mpi_error.hpp>
 #include <ragged/spec/dtype.hpp>
 
@@ -77,20 +78,21 @@ void in_chunks(std::int64_t count, const Call& call) {
         call(first, static_cast<int>(std::min(most, count - first)));
 }
 
-/// What MPI sums an element type with.
-struct Sum {
+/// What MPI reduces an element type with.
+struct Reducer {
     MPI_Datatype type;
     MPI_Op operation;
 };
 
-/// The small floats are no MPI types: bytes, and an operation of ours that adds in float.
-template <class T>
-class SmallFloatSum {
+/// An operation of ours: for the small floats, which are no MPI types but bytes, and for the maximum of all
+/// floats, as MPI's own may lose a NaN.
+template <class T, class Fold>
+class OwnReducer {
   public:
-    SmallFloatSum() {
-        check_mpi(MPI_Type_contiguous(sizeof(T), MPI_BYTE, &sum.type), "MPI_Type_contiguous");
-        check_mpi(MPI_Type_commit(&sum.type), "MPI_Type_commit");
-        check_mpi(MPI_Op_create(add, 1, &sum.operation), "MPI_Op_create");
+    OwnReducer() {
+        check_mpi(MPI_Type_contiguous(sizeof(T), MPI_BYTE, &reducer.type), "MPI_Type_contiguous");
+        check_mpi(MPI_Type_commit(&reducer.type), "MPI_Type_commit");
+        check_mpi(MPI_Op_create(fold, 1, &reducer.operation), "MPI_Op_create");
         // MPI deletes the attributes of this communicator first of all when it ends
         int key = MPI_KEYVAL_INVALID;
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free, &key, nullptr);
@@ -98,36 +100,39 @@ class SmallFloatSum {
         MPI_Comm_free_keyval(&key);
     }
 
-    Sum sum{};
+    Reducer reducer{};
 
   private:
-    static void add(void* in, void* to, int* count, MPI_Datatype*) {
+    static void fold(void* in, void* to, int* count, MPI_Datatype*) {
         const T* const from = static_cast<const T*>(in);
-        T* const sums = static_cast<T*>(to);
+        T* const results = static_cast<T*>(to);
         for (int i = 0; i < *count; ++i)
-            sums[i] = static_cast<T>(static_cast<float>(sums[i]) + static_cast<float>(from[i]));
+            results[i] = Fold::back(Fold::fold(Fold::of(results[i]), Fold::of(from[i])));
     }
     static int free(MPI_Comm, int, void* self, void*) {
-        Sum& made = static_cast<SmallFloatSum*>(self)->sum;
+        Reducer& made = static_cast<OwnReducer*>(self)->reducer;
         MPI_Op_free(&made.operation);
         return MPI_Type_free(&made.type);
     }
 };
 
 template <element T>
-Sum sum_of() {
-    if constexpr (std::is_same_v<T, float>)
-        return {MPI_FLOAT, MPI_SUM};
-    else if constexpr (std::is_same_v<T, double>)
-        return {MPI_DOUBLE, MPI_SUM};
-    else if constexpr (std::is_same_v<T, std::int8_t>)
-        return {MPI_INT8_T, MPI_SUM};
-    else if constexpr (std::is_same_v<T, std::uint8_t>)
-        return {MPI_UINT8_T, MPI_SUM};
-    else {
-        static SmallFloatSum<T> made;
-        return made.sum;
-    }
+Reducer reducer_of(Reduction reduction) {
+    return with_fold<T>(reduction, []<class Fold>(Fold) -> Reducer {
+        constexpr bool sums = std::is_same_v<Fold, SumFold<T>>;
+        if constexpr (std::is_same_v<T, float> && sums)
+            return {MPI_FLOAT, MPI_SUM};
+        else if constexpr (std::is_same_v<T, double> && sums)
+            return {MPI_DOUBLE, MPI_SUM};
+        else if constexpr (std::is_same_v<T, std::int8_t>)
+            return {MPI_INT8_T, sums ? MPI_SUM : MPI_MAX};
+        else if constexpr (std::is_same_v<T, std::uint8_t>)
+            return {MPI_UINT8_T, sums ? MPI_SUM : MPI_MAX};
+        else {
+            static OwnReducer<T, Fold> made;
+            return made.reducer;
+        }
+    });
 }
 
 } // namespace ragged::detail::mpi

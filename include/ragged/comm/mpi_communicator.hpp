@@ -74,12 +74,13 @@ class MpiCommunicator {
             });
     }
     template <element T>
-    Completion reduce_scatter(T* base, std::int64_t count) {
+    Completion reduce_scatter(T* base, std::int64_t count, Reduction reduction = Reduction::sum) {
         return collective(
-            {.operation = "reduce_scatter", .dtype = dtype_of<T>, .count = count}, true,
-            [=](const Member& member, const Call&) { return member.reduce_scatter(base, count); },
+            {.operation = "reduce_scatter", .dtype = dtype_of<T>, .count = count, .reduction = reduction},
+            true,
+            [=](const Member& member, const Call&) { return member.reduce_scatter(base, count, reduction); },
             [=](const State& state, const Call& call, Work& work) {
-                detail::MpiReduceScatter<T>::start(work, base, call, state.rank, state.size, state.comm);
+                detail::start_reduce_scatter(work, base, call, state.rank, state.size, state.comm);
             });
     }
     template <element T>
@@ -97,30 +98,34 @@ class MpiCommunicator {
             });
     }
     template <element T>
-    Completion reduce_scatter_v(T* base, std::span<const std::int64_t> counts) {
+    Completion reduce_scatter_v(T* base, std::span<const std::int64_t> counts,
+                                Reduction reduction = Reduction::sum) {
         return collective(
-            {.operation = "reduce_scatter_v", .dtype = dtype_of<T>, .counts = {counts.begin(), counts.end()}},
+            {.operation = "reduce_scatter_v",
+             .dtype = dtype_of<T>,
+             .counts = {counts.begin(), counts.end()},
+             .reduction = reduction},
             true,
             [=](const Member& member, const Call& call) {
-                return member.reduce_scatter_v(base, call.counts);
+                return member.reduce_scatter_v(base, call.counts, reduction);
             },
             [=](const State& state, const Call& call, Work& work) {
-                detail::MpiReduceScatter<T>::start(work, base, call, state.rank, state.size, state.comm);
+                detail::start_reduce_scatter(work, base, call, state.rank, state.size, state.comm);
             });
     }
     /// Sums of the small floats: in rank order with one rounding through shared memory, else as MPI orders
     /// them, each addition in float and rounded.
     template <element T>
-    Completion all_reduce(T* base, std::int64_t count) {
+    Completion all_reduce(T* base, std::int64_t count, Reduction reduction = Reduction::sum) {
         return collective(
-            {.operation = "all_reduce", .dtype = dtype_of<T>, .count = count}, true,
-            [=](const Member& member, const Call&) { return member.all_reduce(base, count); },
+            {.operation = "all_reduce", .dtype = dtype_of<T>, .count = count, .reduction = reduction}, true,
+            [=](const Member& member, const Call&) { return member.all_reduce(base, count, reduction); },
             [=](const State& state, const Call&, Work& work) {
-                const detail::mpi::Sum sum = detail::mpi::sum_of<T>();
+                const detail::mpi::Reducer reducer = detail::mpi::reducer_of<T>(reduction);
                 detail::mpi::in_chunks(count, [&](std::int64_t first, int length) {
                     work.add([&](MPI_Request* request) {
-                        return MPI_Iallreduce(MPI_IN_PLACE, base + first, length, sum.type, sum.operation,
-                                              state.comm, request);
+                        return MPI_Iallreduce(MPI_IN_PLACE, base + first, length, reducer.type,
+                                              reducer.operation, state.comm, request);
                     });
                 });
             });
@@ -133,8 +138,9 @@ class MpiCommunicator {
             [=](const State& state, const Call&, Work& work) {
                 detail::mpi::in_chunks(count, [&](std::int64_t first, int length) {
                     work.add([&](MPI_Request* request) {
-                        return MPI_Ibcast(base + first, length, detail::mpi::sum_of<T>().type, root,
-                                          state.comm, request);
+                        return MPI_Ibcast(base + first, length,
+                                          detail::mpi::reducer_of<T>(Reduction::sum).type, root, state.comm,
+                                          request);
                     });
                 });
             });

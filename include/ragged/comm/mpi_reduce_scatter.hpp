@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reduce-scatter by messages: every rank sends each part to its owner, which sums what comes in rank order.
+// Reduce-scatter by messages: every rank sends each part to its owner, which folds what comes in rank order.
 // The sums have the bits of those through shared memory, and one rounding; the ones of MPI's own
 // reduce-scatter depend on its algorithm, its non-blocking form was measured up to 1.5 times slower than its
 // blocking one, and no form has the result where it is wanted.
@@ -18,17 +18,9 @@
 
 namespace ragged::detail {
 
-template <class T>
+template <class T, class Fold>
 class MpiReduceScatter {
   public:
-    static constexpr int tag = 1;
-
-    /// Start it. The parts follow each other from `base`; part r has call.counts[r] elements, or call.count.
-    static void start(MpiWork& work, T* base, const SharedCall& call, int rank, int size, MPI_Comm comm) {
-        const auto self = std::make_shared<MpiReduceScatter>(base, call, rank, size, comm);
-        work.then = [self](MpiWork& more) { self->advance(more); };
-    }
-
     MpiReduceScatter(T* base, const SharedCall& call, int rank, int size, MPI_Comm comm)
         : base_(base)
         , rank_(rank)
@@ -47,11 +39,23 @@ class MpiReduceScatter {
             half.resize(static_cast<std::size_t>(own * (size - 1)));
     }
 
+    /// Everything posted has come: post the next, and fold while that is on its way.
+    void advance(MpiWork& work) {
+        const std::int64_t come = posted_ - 1;
+        if (posted_ < num_steps_)
+            post(work, posted_++);
+        if (come >= 0)
+            fold_in_rank_order<Fold>(own(come), length(rank_, come), size_, [&](int peer) {
+                return peer == rank_ ? own(come) : received(peer, come);
+            });
+    }
+
   private:
+    static constexpr int tag = 1;
     static constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(T));
 
     static constexpr std::int64_t chunk_elems(int size) {
-        // what comes together should lie in a cache when it is summed; messages should not be tiny
+        // what comes together should lie in a cache when it is folded; messages should not be tiny
         const std::int64_t bytes = std::max<std::int64_t>(64 << 10, (4 << 20) / std::max(1, size - 1));
         return bytes / static_cast<std::int64_t>(sizeof(T));
     }
@@ -66,16 +70,6 @@ class MpiReduceScatter {
     T* received(int peer, std::int64_t step) {
         return received_[static_cast<std::size_t>(step % 2)].data() +
                (peer < rank_ ? peer : peer - 1) * length(rank_, step);
-    }
-
-    /// Everything posted has come: post the next, and sum while that is on its way.
-    void advance(MpiWork& work) {
-        const std::int64_t come = posted_ - 1;
-        if (posted_ < num_steps_)
-            post(work, posted_++);
-        if (come >= 0)
-            sum_in_rank_order(own(come), length(rank_, come), size_,
-                              [&](int peer) { return peer == rank_ ? own(come) : received(peer, come); });
     }
 
     void post(MpiWork& work, std::int64_t step) {
@@ -107,5 +101,14 @@ class MpiReduceScatter {
     std::int64_t posted_ = 0;
     std::vector<T> received_[2];
 };
+
+/// Start it. The parts follow each other from `base`; part r has call.counts[r] elements, or call.count.
+template <class T>
+void start_reduce_scatter(MpiWork& work, T* base, const SharedCall& call, int rank, int size, MPI_Comm comm) {
+    with_fold<T>(call.reduction, [&]<class Fold>(Fold) {
+        const auto self = std::make_shared<MpiReduceScatter<T, Fold>>(base, call, rank, size, comm);
+        work.then = [self](MpiWork& more) { self->advance(more); };
+    });
+}
 
 } // namespace ragged::detail

@@ -99,21 +99,22 @@ struct NcclApi {
                                  const Stream& stream) {
         return of(ncclAllGather(from, to, count, native(dtype), comm, stream.native()));
     }
-    static NcclStatus reduce_scatter(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                                     const Stream& stream) {
-        return of(ncclReduceScatter(from, to, count, native(dtype), ncclSum, comm, stream.native()));
+    static NcclStatus reduce_scatter(const void* from, void* to, std::size_t count, DType dtype,
+                                     Reduction reduction, Comm comm, const Stream& stream) {
+        return of(
+            ncclReduceScatter(from, to, count, native(dtype), native(reduction), comm, stream.native()));
     }
-    static NcclStatus all_reduce(const void* from, void* to, std::size_t count, DType dtype, Comm comm,
-                                 const Stream& stream) {
-        return of(ncclAllReduce(from, to, count, native(dtype), ncclSum, comm, stream.native()));
+    static NcclStatus all_reduce(const void* from, void* to, std::size_t count, DType dtype,
+                                 Reduction reduction, Comm comm, const Stream& stream) {
+        return of(ncclAllReduce(from, to, count, native(dtype), native(reduction), comm, stream.native()));
     }
     static NcclStatus broadcast(const void* from, void* to, std::size_t count, DType dtype, int root,
                                 Comm comm, const Stream& stream) {
         return of(ncclBroadcast(from, to, count, native(dtype), root, comm, stream.native()));
     }
-    static NcclStatus reduce(const void* from, void* to, std::size_t count, DType dtype, int root, Comm comm,
-                             const Stream& stream) {
-        return of(ncclReduce(from, to, count, native(dtype), ncclSum, root, comm, stream.native()));
+    static NcclStatus reduce(const void* from, void* to, std::size_t count, DType dtype, Reduction reduction,
+                             int root, Comm comm, const Stream& stream) {
+        return of(ncclReduce(from, to, count, native(dtype), native(reduction), root, comm, stream.native()));
     }
     static NcclStatus send(const void* from, std::size_t count, DType dtype, int peer, Comm comm,
                            const Stream& stream) {
@@ -234,6 +235,9 @@ struct NcclApi {
         constexpr unsigned version = 11000; // CUDA 11.0 has all that are asked for
         cudaDriverEntryPointQueryResult found{};
         return of(cudaGetDriverEntryPointByVersion(symbol, &function, version, cudaEnableDefault, &found));
+    }
+    static ncclRedOp_t native(Reduction reduction) {
+        return reduction == Reduction::max ? ncclMax : ncclSum;
     }
     static ncclDataType_t native(DType dtype) {
         switch (dtype) {

@@ -10,7 +10,8 @@
 //
 // A call only enqueues: it allocates nothing and waits for nothing on the device, so it may be captured in a
 // graph; destroy the graph before the communicator, as NCCL waits for that without a time-out. Sums are sums;
-// averages and scales belong to the operation that uses them.
+// averages and scales belong to the operation that uses them. Reductions are NCCL's own: it does not notice
+// ranks that bring different ones, and its max may lose a NaN.
 #pragma once
 
 #include <algorithm> // std::min
@@ -70,7 +71,8 @@ class BasicNcclCommunicator {
     const Stream& stream() const { return shared().stream(); }
     Api& api() const { return shared().api(); }
     typename Api::Comm native() const { return member_->comm(); }
-    /// Whether sums of this type can be taken: those of the 8-bit floats need a device of sm_90 or later.
+    /// Whether reductions of this type can be taken, sums or others: those of the 8-bit floats need a device
+    /// of sm_90 or later.
     bool can_sum(DType dtype) const { return member_->can_sum(dtype); }
 
     template <element T>
@@ -84,23 +86,24 @@ class BasicNcclCommunicator {
     }
 
     template <element T>
-    Completion reduce_scatter(T* base, std::int64_t count) {
+    Completion reduce_scatter(T* base, std::int64_t count, Reduction reduction = Reduction::sum) {
         const Operation operation = member_->named("reduce_scatter", count, dtype_of<T>);
         member_->check_memory(operation, base, count, size());
         member_->check_sum(operation);
         return member_->run(operation, count == 0, [&] {
             return api().reduce_scatter(base, base + rank() * count, unsigned_of(count), dtype_of<T>,
-                                        native(), stream());
+                                        reduction, native(), stream());
         });
     }
 
     template <element T>
-    Completion all_reduce(T* base, std::int64_t count) {
+    Completion all_reduce(T* base, std::int64_t count, Reduction reduction = Reduction::sum) {
         const Operation operation = member_->named("all_reduce", count, dtype_of<T>);
         member_->check_memory(operation, base, count, 1);
         member_->check_sum(operation);
         return member_->run(operation, count == 0, [&] {
-            return api().all_reduce(base, base, unsigned_of(count), dtype_of<T>, native(), stream());
+            return api().all_reduce(base, base, unsigned_of(count), dtype_of<T>, reduction, native(),
+                                    stream());
         });
     }
 
@@ -127,13 +130,14 @@ class BasicNcclCommunicator {
 
     /// One launch: a reduction to each rank that has a part.
     template <element T>
-    Completion reduce_scatter_v(T* base, Counts counts) {
+    Completion reduce_scatter_v(T* base, Counts counts, Reduction reduction = Reduction::sum) {
         const Operation operation =
             member_->named("reduce_scatter_v", member_->total("reduce_scatter_v", counts), dtype_of<T>);
         member_->check_memory(operation, base, operation.count, 1);
         member_->check_sum(operation);
         return member_->run_parts(operation, base, counts, [&](T* part, std::int64_t count, int root) {
-            return api().reduce(part, part, unsigned_of(count), dtype_of<T>, root, native(), stream());
+            return api().reduce(part, part, unsigned_of(count), dtype_of<T>, reduction, root, native(),
+                                stream());
         });
     }
 
@@ -185,7 +189,7 @@ class BasicNcclCommunicator {
     Completion barrier() {
         return member_->run(member_->named("barrier", 1, DType::u8), false, [&] {
             std::uint8_t* byte = shared().scratch().device();
-            return api().all_reduce(byte, byte, 1, DType::u8, native(), stream());
+            return api().all_reduce(byte, byte, 1, DType::u8, Reduction::sum, native(), stream());
         });
     }
 

@@ -163,7 +163,7 @@ class NcclMember {
     }
     void check_sum(const NcclOperation& operation) const {
         if (!can_sum(*operation.dtype))
-            stream_->refuse(operation, concat("sums of ", name(*operation.dtype),
+            stream_->refuse(operation, concat("reductions of ", name(*operation.dtype),
                                               " need a device of sm_90 or later on every rank"));
     }
     void refuse_in_group(const NcclOperation& operation) const {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ragged/comm/communicator.hpp> // Reduction
 #include <ragged/core/error.hpp>
 #include <ragged/spec/dtype.hpp>
 
@@ -23,7 +24,8 @@ struct SharedCall {
     std::int64_t count = 0;
     // v forms: one per rank, instead of `count` for all. A copy: ranks that disagree part without meeting.
     std::vector<std::int64_t> counts{};
-    int root = 0; // of a broadcast
+    int root = 0;                         // of a broadcast
+    Reduction reduction = Reduction::sum; // of what reduces
     const void* data = nullptr;
 
     /// Where the part of `rank` begins.
@@ -42,7 +44,8 @@ struct SharedCall {
         for (const std::int64_t each : counts)
             text += concat(each, ' ');
         return concat(operation, " of ", text, name(dtype),
-                      operation == "broadcast" ? concat(", root ", root) : "");
+                      operation == "broadcast" ? concat(", root ", root) : "",
+                      reduction == Reduction::sum ? "" : concat(" by ", ragged::name(reduction)));
     }
 };
 
@@ -51,19 +54,25 @@ struct CallRecord {
     char operation[32];
     std::int64_t count;
     std::int32_t root;
-    std::int32_t dtype;
+    std::int16_t dtype;
+    std::int16_t reduction;
 
     static CallRecord of(const SharedCall& call) {
         CallRecord record{};
         call.operation.copy(record.operation, sizeof record.operation - 1);
         record.count = call.count;
         record.root = call.root;
-        record.dtype = static_cast<std::int32_t>(call.dtype);
+        record.dtype = static_cast<std::int16_t>(call.dtype);
+        record.reduction = static_cast<std::int16_t>(call.reduction);
         return record;
     }
     /// Valid while the record is.
     SharedCall call() const {
-        return {.operation = operation, .dtype = static_cast<DType>(dtype), .count = count, .root = root};
+        return {.operation = operation,
+                .dtype = static_cast<DType>(dtype),
+                .count = count,
+                .root = root,
+                .reduction = static_cast<Reduction>(reduction)};
     }
 };
 
@@ -86,7 +95,7 @@ std::optional<Disagreement> disagreement(int size, const CallOf& call) {
     for (int rank = 1; rank < size; ++rank) {
         const SharedCall& other = call(rank);
         if (other.operation != first.operation || other.dtype != first.dtype || other.count != first.count ||
-            other.counts != first.counts || other.root != first.root)
+            other.counts != first.counts || other.root != first.root || other.reduction != first.reduction)
             return Disagreement{rank, concat("rank ", rank, " called ", other.describe(), ", rank 0 called ",
                                              first.describe())};
     }

@@ -15,19 +15,18 @@
 #include <utility>
 #include <vector>
 
-#include <ragged/comm/communicator.hpp>
+#include <ragged/comm/fold.hpp>
 #include <ragged/comm/shared_call.hpp>
 #include <ragged/core/error.hpp>
 
 namespace ragged::detail {
 
-/// dst[0, count) = the sum of parts[rank][0, count) over the ranks, in rank order.
+/// dst[0, count) = the fold of parts[rank][0, count) over the ranks, in rank order.
 /// @param part  part(rank) -> const T*, may be dst itself
-template <class T, class Part>
-void sum_in_rank_order(T* dst, std::int64_t count, int size, const Part& part) {
-    using Sum = accumulator_t<T>;
+template <class Fold, class T, class Part>
+void fold_in_rank_order(T* dst, std::int64_t count, int size, const Part& part) {
     constexpr std::int64_t chunk = 1024;
-    Sum sums[chunk];
+    typename Fold::Value values[chunk];
     for (std::int64_t done = 0; done < count; done += chunk) {
         const std::int64_t length = std::min(chunk, count - done);
         for (int peer = 0; peer < size; ++peer) {
@@ -35,13 +34,13 @@ void sum_in_rank_order(T* dst, std::int64_t count, int size, const Part& part) {
             prefetch_ahead(from, static_cast<std::size_t>(length) * sizeof(T));
             if (peer == 0)
                 for (std::int64_t i = 0; i < length; ++i)
-                    sums[i] = static_cast<Sum>(from[i]);
+                    values[i] = Fold::of(from[i]);
             else
                 for (std::int64_t i = 0; i < length; ++i)
-                    sums[i] += static_cast<Sum>(from[i]);
+                    values[i] = Fold::fold(values[i], Fold::of(from[i]));
         }
         for (std::int64_t i = 0; i < length; ++i)
-            dst[done + i] = static_cast<T>(sums[i]);
+            dst[done + i] = Fold::back(values[i]);
     }
 }
 
@@ -82,29 +81,38 @@ class SharedMember {
     }
 
     template <class T>
-    bool reduce_scatter(T* base, std::int64_t count) const {
-        return sum_part(base,
-                        {.operation = "reduce_scatter", .dtype = dtype_of<T>, .count = count, .data = base});
+    bool reduce_scatter(T* base, std::int64_t count, Reduction reduction) const {
+        return reduce_part(base, {.operation = "reduce_scatter",
+                                  .dtype = dtype_of<T>,
+                                  .count = count,
+                                  .reduction = reduction,
+                                  .data = base});
     }
 
     template <class T>
-    bool reduce_scatter_v(T* base, const std::vector<std::int64_t>& counts) const {
+    bool reduce_scatter_v(T* base, const std::vector<std::int64_t>& counts, Reduction reduction) const {
         check_counts("reduce_scatter_v", counts);
-        return sum_part(
-            base, {.operation = "reduce_scatter_v", .dtype = dtype_of<T>, .counts = counts, .data = base});
+        return reduce_part(base, {.operation = "reduce_scatter_v",
+                                  .dtype = dtype_of<T>,
+                                  .counts = counts,
+                                  .reduction = reduction,
+                                  .data = base});
     }
 
     template <class T>
-    bool all_reduce(T* base, std::int64_t count) const {
-        Meeting meeting(*this,
-                        {.operation = "all_reduce", .dtype = dtype_of<T>, .count = count, .data = base});
+    bool all_reduce(T* base, std::int64_t count, Reduction reduction) const {
+        Meeting meeting(*this, {.operation = "all_reduce",
+                                .dtype = dtype_of<T>,
+                                .count = count,
+                                .reduction = reduction,
+                                .data = base});
         if (!meeting.readable)
             return meeting.leave();
         const auto start = [&](int rank) {
             return count / size() * rank + std::min<std::int64_t>(rank, count % size());
         };
-        sum_into(base, start(rank_), start(rank_ + 1) - start(rank_));
-        group_->leave(rank_); // every part is summed now
+        reduce_into(base, start(rank_), start(rank_ + 1) - start(rank_), reduction);
+        group_->leave(rank_); // every part is reduced now
         for (int step = 1; step < size(); ++step) {
             const int peer = (rank_ + step) % size();
             pull(base + start(peer), data_of<T>(peer) + start(peer), start(peer + 1) - start(peer), peer);
@@ -201,20 +209,23 @@ class SharedMember {
         return meeting.leave();
     }
 
-    /// This rank's part, summed over all ranks.
+    /// This rank's part, reduced over all ranks.
     template <class T>
-    bool sum_part(T* base, const SharedCall& own) const {
+    bool reduce_part(T* base, const SharedCall& own) const {
         Meeting meeting(*this, own);
         if (meeting.readable)
-            sum_into(base, own.start(rank_), own.start(rank_ + 1) - own.start(rank_));
+            reduce_into(base, own.start(rank_), own.start(rank_ + 1) - own.start(rank_), own.reduction);
         return meeting.leave();
     }
 
     template <class T>
-    void sum_into(T* base, std::int64_t offset, std::int64_t count) const {
+    void reduce_into(T* base, std::int64_t offset, std::int64_t count, Reduction reduction) const {
         if (count == 0)
             return;
-        sum_in_rank_order(base + offset, count, size(), [&](int peer) { return data_of<T>(peer) + offset; });
+        with_fold<T>(reduction, [&]<class Fold>(Fold) {
+            fold_in_rank_order<Fold>(base + offset, count, size(),
+                                     [&](int peer) { return data_of<T>(peer) + offset; });
+        });
         *received_bytes_ += (size() - 1) * count * static_cast<std::int64_t>(sizeof(T));
     }
 

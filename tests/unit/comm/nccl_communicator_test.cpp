@@ -20,6 +20,7 @@ using ragged::Message;
 using ragged::NcclError;
 using ragged::NcclOptions;
 using ragged::NcclStatus;
+using ragged::Reduction;
 using support::contains;
 using support::expect;
 using support::FakeCommunicator;
@@ -117,6 +118,10 @@ TEST_CASE("each operation is the calls of NCCL that it should be, and one mark")
         expect_log(world, rank, {"reduce_scatter 4 f32", "record"});
         c.all_reduce(x.data(), 5).wait();
         expect_log(world, rank, {"all_reduce 5 f32", "record"});
+        c.reduce_scatter(x.data(), 4, Reduction::max).wait();
+        expect_log(world, rank, {"reduce_scatter 4 f32 max", "record"});
+        c.all_reduce(x.data(), 5, Reduction::max).wait();
+        expect_log(world, rank, {"all_reduce 5 f32 max", "record"});
         c.broadcast(x.data(), 6, 2).wait();
         expect_log(world, rank, {"broadcast 6 f32 root 2", "record"});
         c.all_gather_v(x.data(), Counts{4, 0, 2}).wait();
@@ -126,6 +131,8 @@ TEST_CASE("each operation is the calls of NCCL that it should be, and one mark")
         c.reduce_scatter_v(x.data(), Counts{0, 3, 1}).wait();
         expect_log(world, rank,
                    {"group_start", "reduce 3 f32 root 1", "reduce 1 f32 root 2", "group_end", "record"});
+        c.reduce_scatter_v(x.data(), Counts{0, 3, 0}, Reduction::max).wait();
+        expect_log(world, rank, {"group_start", "reduce 3 f32 max root 1", "group_end", "record"});
         const auto next = (rank + 1) % 3, before = (rank + 2) % 3;
         const std::vector<Message<const float>> sends{{x.data(), 3, next}, {x.data(), 0, before}};
         const std::vector<Message<float>> receives{{y.data(), 3, before}, {y.data(), 0, next}};
@@ -388,7 +395,7 @@ TEST_CASE("what NCCL must not see is refused, and is a failure of the communicat
             [](FakeCommunicator& c) { static_cast<void>(c.split(-1, 0)); });
     refused("all_gather_host of -1 u8 on rank 0 of 1: count -1 is negative",
             [](FakeCommunicator& c) { c.all_gather_host(nullptr, -1); });
-    refused("sums of f8e4m3 need a device of sm_90",
+    refused("reductions of f8e4m3 need a device of sm_90",
             [](FakeCommunicator& c) {
                 expect(!c.can_sum(DType::f8e4m3) && c.can_sum(DType::bf16), "as the device says");
                 c.all_gather(reinterpret_cast<ragged::f8e4m3*>(x), 0).wait(); // moving them works anywhere
@@ -538,6 +545,16 @@ TEST_CASE("calls that differ between ranks are an asynchronous error, not a hang
              [=](FakeCommunicator& c) { c.all_gather(own(c), 4 + c.rank()).wait(); });
     all_fail("called reduce_scatter of 4 f32", [=](FakeCommunicator& c) {
         c.rank() == 0 ? c.all_gather(own(c), 4).wait() : c.reduce_scatter(own(c), 4).wait();
+    });
+    const auto mixed = [](const FakeCommunicator& c) {
+        return c.rank() == 1 ? Reduction::max : Reduction::sum;
+    };
+    all_fail("rank 1 called all_reduce of 4 f32 by max",
+             [=](FakeCommunicator& c) { c.all_reduce(own(c), 4, mixed(c)).wait(); });
+    all_fail("rank 1 called reduce_scatter of 4 f32 by max",
+             [=](FakeCommunicator& c) { c.reduce_scatter(own(c), 4, mixed(c)).wait(); });
+    all_fail("rank 1 called reduce of 4 f32 by max", [=](FakeCommunicator& c) {
+        c.reduce_scatter_v(own(c), Counts{0, 4}, mixed(c)).wait();
     });
     all_fail("root 1", [=](FakeCommunicator& c) { c.broadcast(own(c), 4, c.rank()).wait(); });
     all_fail("expects 4 f32", [=](FakeCommunicator& c) {
