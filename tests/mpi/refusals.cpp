@@ -66,16 +66,16 @@ int main(int, char** arguments) {
 
         MpiCommunicator world(MPI_COMM_WORLD, options);
         if (world.size() > 1) {
-            const auto mixed = [](const MpiCommunicator& c) {
+            const auto differs = [](const MpiCommunicator& c) {
                 return c.rank() == 1 ? ragged::Reduction::max : ragged::Reduction::sum;
             };
             refused("rank 1 called all_reduce of 4 f32 by max, rank 0 called all_reduce of 4 f32",
-                    [&](MpiCommunicator& c) { c.all_reduce(x, 4, mixed(c)).wait(); });
+                    [&](MpiCommunicator& c) { c.all_reduce(x, 4, differs(c)).wait(); });
             refused("rank 1 called reduce_scatter of 4 f32 by max, rank 0 called reduce_scatter of 4 f32",
-                    [&](MpiCommunicator& c) { c.reduce_scatter(x, 4, mixed(c)).wait(); });
+                    [&](MpiCommunicator& c) { c.reduce_scatter(x, 4, differs(c)).wait(); });
             refused("f32 by max, rank 0 called reduce_scatter_v of ", [&](MpiCommunicator& c) {
                 const std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()), 4);
-                c.reduce_scatter_v(x, counts, mixed(c)).wait();
+                c.reduce_scatter_v(x, counts, differs(c)).wait();
             });
             // the sums of the counts are equal
             refused(options.shared_memory ? "called all_gather_v of 2 1 0 f32"

@@ -84,8 +84,8 @@ struct Reducer {
     MPI_Op operation;
 };
 
-/// An operation of ours: for the small floats, which are no MPI types but bytes, and for the maximum of all
-/// floats, as MPI's own may lose a NaN.
+/// An operation of ours over bytes: for the small floats, which are no MPI types, and for every maximum.
+/// MPI's own may lose a NaN, and that of MPICH 4.0 takes MPI_UINT8_T for signed.
 template <class T, class Fold>
 class OwnReducer {
   public:
@@ -119,15 +119,14 @@ class OwnReducer {
 template <element T>
 Reducer reducer_of(Reduction reduction) {
     return with_fold<T>(reduction, []<class Fold>(Fold) -> Reducer {
-        constexpr bool sums = std::is_same_v<Fold, SumFold<T>>;
-        if constexpr (std::is_same_v<T, float> && sums)
+        if constexpr (std::is_same_v<Fold, SumFold<float>>)
             return {MPI_FLOAT, MPI_SUM};
-        else if constexpr (std::is_same_v<T, double> && sums)
+        else if constexpr (std::is_same_v<Fold, SumFold<double>>)
             return {MPI_DOUBLE, MPI_SUM};
-        else if constexpr (std::is_same_v<T, std::int8_t>)
-            return {MPI_INT8_T, sums ? MPI_SUM : MPI_MAX};
-        else if constexpr (std::is_same_v<T, std::uint8_t>)
-            return {MPI_UINT8_T, sums ? MPI_SUM : MPI_MAX};
+        else if constexpr (std::is_same_v<Fold, SumFold<std::int8_t>>)
+            return {MPI_INT8_T, MPI_SUM};
+        else if constexpr (std::is_same_v<Fold, SumFold<std::uint8_t>>)
+            return {MPI_UINT8_T, MPI_SUM};
         else {
             static OwnReducer<T, Fold> made;
             return made.reducer;

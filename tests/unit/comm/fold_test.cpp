@@ -61,7 +61,7 @@ std::vector<T> many() {
     std::vector<T> all;
     constexpr int upper = std::min(16, bits_of<T>), lower = bits_of<T> - upper;
     for (std::uint64_t top = 0; top < std::uint64_t{1} << upper; ++top)
-        for (const std::uint64_t rest : {0, 1, -1})
+        for (const std::uint64_t rest : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}})
             if (lower > 0 || rest == 0)
                 all.push_back(of_code<T>(top << lower | (rest & ((std::uint64_t{1} << lower) - 1))));
     return all;
