@@ -51,7 +51,7 @@ constexpr std::uint64_t highest_code() {
 
 /// The order of the numbers, with +0 above -0 and NaN above all: the same bits in whatever order ranks are
 /// folded. Floats go as integers in that order, as a trip through another float would lose infinities of
-/// f8e5m2, and integers are compared without branches.
+/// f8e5m2, and the comparison of integers is vectorised.
 template <class T>
 struct MaxFold {
     using Value = std::conditional_t<
@@ -60,13 +60,14 @@ struct MaxFold {
             sizeof(T) == 1, std::int8_t,
             std::conditional_t<sizeof(T) == 2, std::int16_t,
                                std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>>>>;
+
     static constexpr Value of(T x) {
         if constexpr (std::is_integral_v<T>)
             return x;
         else {
-            const auto code = bit_cast<Value>(x);
-            const auto magnitude = static_cast<Value>(code & nan);
-            return magnitude > static_cast<Value>(highest_code<T>()) ? nan : flipped(code);
+            const Value code = code_of(x);
+            constexpr auto highest = static_cast<Value>(highest_code<T>());
+            return (code & nan) > highest ? nan : flipped(code);
         }
     }
     static constexpr Value fold(Value a, Value b) { return std::max(a, b); }
@@ -79,6 +80,13 @@ struct MaxFold {
 
   private:
     static constexpr Value nan = std::numeric_limits<Value>::max(); // what the small floats make of every NaN
+
+    static constexpr Value code_of(T x) {
+        if constexpr (std::is_floating_point_v<T>)
+            return bit_cast<Value>(x);
+        else
+            return static_cast<Value>(x.bits); // GCC does not vectorise a loop that casts the bits of a class
+    }
 
     /// A negative code counts upwards from the lowest value, and back.
     static constexpr Value flipped(Value x) { return static_cast<Value>(x < 0 ? x ^ nan : x); }
