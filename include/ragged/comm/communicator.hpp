@@ -31,10 +31,10 @@ struct Message {
     int peer;
 };
 
-/// What the elements of all ranks become, one by one. `sum` goes by accumulator_t and rounds in the end, but
-/// for what NCCL and MPI add themselves. `max` is the largest as a number, exactly and in any order of the
-/// ranks: between ranks in one process or under MPI +0 is above -0, and NaN, as the one that the small floats
-/// have (all bits but the sign), above all. NCCL's own max may lose a NaN, and takes either zero.
+/// What the elements that the ranks bring become. `sum` is taken in accumulator_t and rounded once, but for
+/// the sums of NCCL and of MPI's all-reduce, which are theirs. `max` is the largest number, exact in every
+/// type, in any order of the ranks: NaN is above all, so that none gets lost, and +0 above -0. NCCL's max is
+/// its own: it may lose a NaN.
 enum class Reduction : std::uint8_t { sum, max };
 
 constexpr std::string_view name(Reduction reduction) {
