@@ -9,12 +9,12 @@
 #include <algorithm> // std::ranges
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <numeric> // std::accumulate
 #include <type_traits>
 #include <vector>
 
 #include <ragged/comm/communicator.hpp>
+#include <ragged/core/config.hpp> // bit_cast
 
 #include "support/expect.hpp"
 
