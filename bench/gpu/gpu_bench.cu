@@ -192,16 +192,16 @@ void graphs(Bench& bench, const ragged::Plan& plan, const char* name) {
                 graph.launches(), eager, replay);
 }
 
-/// Copies of many buffers in one call, prepared once.
+/// Runs as CUB copies them, prepared once.
 class BatchedCopy {
   public:
-    BatchedCopy(Bench& bench, const std::vector<void*>& from, const std::vector<void*>& to,
-                const std::vector<std::size_t>& bytes)
+    BatchedCopy(Bench& bench, const std::vector<ragged::CopyRun>& runs, bf16* to, const bf16* from)
         : bench_(bench)
-        , count_(from.size())
-        , from_(upload(from))
-        , to_(upload(to))
-        , bytes_(upload(bytes)) {
+        , count_(runs.size())
+        , from_(upload<const void*>(runs, [=](const auto& run) { return from + run.from; }))
+        , to_(upload<void*>(runs, [=](const auto& run) { return to + run.to; }))
+        , bytes_(upload<std::size_t>(
+              runs, [](const auto& run) { return static_cast<std::size_t>(run.elements) * sizeof(bf16); })) {
         std::size_t needed = 0;
         run(nullptr, needed);
         scratch_ = ragged::Memory(bench.memory, needed);
@@ -212,8 +212,11 @@ class BatchedCopy {
     }
 
   private:
-    template <class T>
-    ragged::Memory upload(const std::vector<T>& values) {
+    template <class T, class Get>
+    ragged::Memory upload(const std::vector<ragged::CopyRun>& runs, const Get& get) {
+        std::vector<T> values;
+        for (const ragged::CopyRun& run : runs)
+            values.push_back(get(run));
         ragged::Memory there(bench_.memory, values.size() * sizeof(T));
         check(cudaMemcpyAsync(there.data(), values.data(), there.bytes(), cudaMemcpyHostToDevice,
                               bench_.stream->native()),
@@ -222,7 +225,7 @@ class BatchedCopy {
         return there;
     }
     void run(void* scratch, std::size_t& bytes) {
-        check(cub::DeviceMemcpy::Batched(scratch, bytes, static_cast<void**>(from_.data()),
+        check(cub::DeviceMemcpy::Batched(scratch, bytes, static_cast<const void**>(from_.data()),
                                          static_cast<void**>(to_.data()),
                                          static_cast<std::size_t*>(bytes_.data()),
                                          static_cast<std::int64_t>(count_), bench_.stream->native()),
@@ -234,42 +237,55 @@ class BatchedCopy {
     ragged::Memory from_, to_, bytes_, scratch_;
 };
 
+/// The same copy by cub::DeviceMemcpy::Batched and by a run table.
+void copy_rows(Bench& bench, const std::string& what, const std::vector<ragged::CopyRun>& runs,
+               const ragged::Memory& to_memory, const ragged::Memory& from_memory) {
+    auto* const to = static_cast<bf16*>(to_memory.data());
+    const auto* const from = static_cast<const bf16*>(from_memory.data());
+    BatchedCopy batched(bench, runs, to, from);
+    const ragged::CudaRunTable table = bench.executor.run_table(runs, bench.memory);
+    const auto moved = 2 * table.elements() * static_cast<std::int64_t>(sizeof(bf16));
+    bench.row((what + ", CUB").c_str(), moved, [&] { batched(); });
+    bench.row((what + ", run table").c_str(), moved, [&] { bench.executor.copy_runs(table, to, from); });
+}
+
 /// What FSDP2 moves around a gather of the layer: its shards, even cuts of dimension 0, lie rank by rank in
-/// the gathered buffer, and each tensor is put together from them.
+/// the gathered buffer, and each tensor is put together from them. Then columns of a matrix, cut out.
 void copies(Bench& bench, const ragged::GroupSpec& layer) {
-    std::vector<std::size_t> shards; // bytes of each tensor on each rank
-    std::size_t rank_bytes = 0;
+    std::vector<std::int64_t> shards; // elements of each tensor on each rank
+    std::int64_t rank_elems = 0;
     for (const ragged::TensorSpec& tensor : layer.tensors) {
         const std::int64_t row = tensor.shape.elements() / tensor.shape[0];
-        shards.push_back(static_cast<std::size_t>(ragged::ceil_div(tensor.shape[0], num_ranks) * row) *
-                         sizeof(bf16));
-        rank_bytes += shards.back();
+        shards.push_back(ragged::ceil_div(tensor.shape[0], num_ranks) * row);
+        rank_elems += shards.back();
     }
-    ragged::Memory gathered(bench.memory, rank_bytes * num_ranks),
-        parameters(bench.memory, rank_bytes * num_ranks);
-    const auto at = [](const ragged::Memory& memory, std::size_t offset) {
-        return static_cast<void*>(static_cast<std::byte*>(memory.data()) + offset);
-    };
-    std::vector<void*> in_from, in_to, out_from, out_to;
-    std::vector<std::size_t> out_bytes;
-    std::size_t before = 0;
-    for (std::size_t bytes : shards) {
-        in_from.push_back(at(parameters, before * num_ranks));
-        in_to.push_back(at(gathered, before));
-        for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-            out_from.push_back(at(gathered, rank * rank_bytes + before));
-            out_to.push_back(at(parameters, before * num_ranks + rank * bytes));
-            out_bytes.push_back(bytes);
-        }
-        before += bytes;
+    const auto rank_bytes = rank_elems * static_cast<std::int64_t>(sizeof(bf16));
+    ragged::Memory gathered(bench.memory, static_cast<std::size_t>(rank_bytes * num_ranks)),
+        parameters(bench.memory, static_cast<std::size_t>(rank_bytes * num_ranks));
+    std::vector<ragged::CopyRun> in, out;
+    std::int64_t before = 0;
+    for (const std::int64_t elements : shards) {
+        in.push_back({before * num_ranks, before, elements});
+        for (std::int64_t rank = 0; rank < num_ranks; ++rank)
+            out.push_back({rank * rank_elems + before, before * num_ranks + rank * elements, elements});
+        before += elements;
     }
-    BatchedCopy copy_in(bench, in_from, in_to, shards), copy_out(bench, out_from, out_to, out_bytes);
-    const auto bytes = static_cast<std::int64_t>(rank_bytes);
     std::printf("\nAround a gather of %.2f GB on %lld ranks; ragged copies nothing: 0 launches, 0 ms.\n",
-                static_cast<double>(bytes * num_ranks) * 1e-9, static_cast<long long>(num_ranks));
-    head("Copies of FSDP2 around one gather, by cub::DeviceMemcpy::Batched");
-    bench.row("copy in", 2 * bytes, [&] { copy_in(); });
-    bench.row("copy out", 2 * bytes * num_ranks, [&] { copy_out(); });
+                static_cast<double>(rank_bytes * num_ranks) * 1e-9, static_cast<long long>(num_ranks));
+    head("Copies of FSDP2 around one gather");
+    copy_rows(bench, "copy in", in, gathered, parameters);
+    copy_rows(bench, "copy out", out, parameters, gathered);
+
+    head("Columns of a matrix of 2880 columns");
+    constexpr std::int64_t columns = 2880;
+    for (const std::int64_t taken : {columns / 2, columns / num_ranks, std::int64_t{45}})
+        for (const std::int64_t rows : {1024, 65536}) {
+            std::vector<ragged::CopyRun> runs;
+            for (std::int64_t row = 0; row < std::min(rows, rank_elems * num_ranks / columns); ++row)
+                runs.push_back({row * columns, row * taken, taken});
+            copy_rows(bench, ragged::concat(taken, " of each of ", runs.size(), " rows"), runs, gathered,
+                      parameters);
+        }
 }
 
 int run(const char* path) {

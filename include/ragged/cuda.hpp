@@ -11,3 +11,4 @@
 #include <ragged/core/cuda_error.hpp>
 #include <ragged/core/cuda_stream.hpp>
 #include <ragged/group/cuda_piece_table.hpp>
+#include <ragged/group/cuda_run_table.hpp>

@@ -29,6 +29,7 @@
 
 // layout: where a tensor may be cut, and which rank holds what
 #include <ragged/layout/block_grid.hpp>
+#include <ragged/layout/copy_run.hpp>
 #include <ragged/layout/group_layout.hpp>
 #include <ragged/layout/placement.hpp>
 #include <ragged/layout/portion.hpp>
@@ -93,6 +94,8 @@
 #include <ragged/group/host_executor.hpp>
 #include <ragged/group/operations.hpp>
 #include <ragged/group/piece_table.hpp>
+#include <ragged/group/run_body.hpp>
+#include <ragged/group/run_table.hpp>
 
 // redistribute: from any layout to any other
 #include <ragged/redistribute/exchange.hpp>

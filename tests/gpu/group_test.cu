@@ -4,6 +4,7 @@
 // Group operations on a device against the host: the same bits, in every byte of the buffers.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "gpu/device.hpp"
 #include "support/expect.hpp"
 #include "support/random_group.hpp"
+#include "support/random_runs.hpp"
 
 using support::Buffer;
 using support::Device;
@@ -145,6 +147,46 @@ void check_blocks(Fixture& f) {
     CHECK(download(f.device.stream, sums_there.data(), sums.size()) == sums);
 }
 
+/// `shift` elements behind a word, on the device; on the host the runs are copied one element at a time.
+template <class T>
+void check_runs(Fixture& f, const support::RandomRuns& random, std::int64_t shift_to,
+                std::int64_t shift_from) {
+    std::vector<T> from(static_cast<std::size_t>(random.from_elements)),
+        expected(static_cast<std::size_t>(random.to_elements));
+    support::randomise_bytes(std::span(from), 1);
+    support::randomise_bytes(std::span(expected), 2);
+    ragged::Memory a, b;
+    T* const from_there = f.array<T>(a, random.from_elements + shift_from) + shift_from;
+    T* const to_there = f.array<T>(b, random.to_elements + shift_to) + shift_to;
+    const auto upload = [&](T* there, const std::vector<T>& values) {
+        ragged::check(cudaMemcpyAsync(there, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice,
+                                      f.device.stream->native()),
+                      "upload");
+    };
+    upload(from_there, from);
+    upload(to_there, expected);
+    const ragged::CudaRunTable table = f.executor.run_table(random.runs, f.device.memory);
+    f.executor.copy_runs(table, to_there, static_cast<const T*>(from_there));
+    support::copy_each_element<T>(random.runs, expected, from);
+    const std::vector<T> found = download(f.device.stream, to_there, expected.size());
+    CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(T)) == 0);
+}
+
+template <class T>
+void check_runs(Fixture& f) {
+    for (const std::int64_t shift : {0, 1}) {
+        for (const std::int64_t longest : {1, 40, 600, 5000}) {
+            CAPTURE(longest);
+            check_runs<T>(f, support::random_runs(1, 90, longest), shift, 0);
+            check_runs<T>(f, support::random_runs(2, 90, longest, 16), shift, 0);
+            check_runs<T>(f, support::random_runs(3, 90, longest, 16), shift, shift);
+        }
+        check_runs<T>(f, support::random_runs(4, 50'000, 20), shift, 0); // many thread blocks of small runs
+        check_runs<T>(f, support::random_runs(5, 1, 2'000'000), shift, 0);
+    }
+    check_runs<T>(f, {}, 0, 0);
+}
+
 void check_all(const ragged::GroupSpec& group) {
     Fixture f(group);
     check_in_place<float, state::Resident>(f);
@@ -209,6 +251,15 @@ TEST_CASE("pointers that are not aligned to a word give the same values") {
         }
 }
 
+TEST_CASE("runs are copied as if one element at a time") {
+    Fixture f({"g", {{"w", {300}}}});
+    check_runs<float>(f);
+    check_runs<double>(f);
+    check_runs<ragged::bf16>(f);
+    check_runs<ragged::f8e4m3>(f);
+    check_runs<std::int8_t>(f);
+}
+
 TEST_CASE("a step captured into a graph replays what the host computes") {
     Fixture f(large_group());
     auto master = f.pair<float>(1);
@@ -216,16 +267,22 @@ TEST_CASE("a step captured into a graph replays what the host computes") {
     auto gradients = f.pair<ragged::bf16>(3);
     ragged::Memory storage;
     double* const norm = f.array<double>(storage, 1);
-    const auto step = [&](auto& m, auto& w, auto& g, double* sum, const auto& on) {
+    const std::vector<ragged::CopyRun> runs{{0, 5, 100}, {300, 200, 77}};
+    const ragged::CudaRunTable runs_there = f.executor.run_table(runs, f.device.memory);
+    const ragged::RunTable runs_here(runs);
+    const auto step = [&](auto& m, auto& w, auto& g, double* sum, const auto& table, const auto& on) {
+        on.copy_runs(table, g.values(0).data(), w.values(0).data());
         ragged::sum_of_squares(g, sum, on);
         ragged::scale(g, 0.5, on);
         ragged::axpy(-0.1, g, m, on);
         ragged::cast(m, w, 1.0, on);
     };
-    const auto on_device = [&] { step(master.device, weights.device, gradients.device, norm, f.executor); };
+    const auto on_device = [&] {
+        step(master.device, weights.device, gradients.device, norm, runs_there, f.executor);
+    };
     double sum = 0;
     const auto on_host = [&] {
-        step(master.host, weights.host, gradients.host, &sum, ragged::HostExecutor{});
+        step(master.host, weights.host, gradients.host, &sum, runs_here, ragged::HostExecutor{});
     };
     on_device(); // kernels are loaded by their first launch, which may not happen in a capture
     on_host();
@@ -266,5 +323,7 @@ TEST_CASE("what is in another space is refused") {
           "group 'g': a piece table for memory of device 0 is given host memory");
     CHECK(message_of([&] { ragged::CudaExecutor(f.device.stream, host); }) ==
           "an executor in memory of device 0 is given host memory");
+    CHECK(message_of([&] { f.executor.run_table({}, host); }) ==
+          "a run table for memory of device 0 is given host memory");
     CHECK(x.same());
 }

@@ -24,6 +24,12 @@ template __global__ void kernel::map(op::Axpy, float*, std::int64_t, const float
 template __global__ void kernel::map(op::Axpy, float*, std::int64_t, const float*, const bf16*);
 template __global__ void kernel::map(op::Axpy, double*, std::int64_t, const double*, const double*);
 
+// runs
+template __global__ void kernel::copy_runs<1>(ragged::CudaRunTable::View, int, void*, const void*);
+template __global__ void kernel::copy_runs<2>(ragged::CudaRunTable::View, int, void*, const void*);
+template __global__ void kernel::copy_runs<4>(ragged::CudaRunTable::View, int, void*, const void*);
+template __global__ void kernel::copy_runs<8>(ragged::CudaRunTable::View, int, void*, const void*);
+
 // reductions
 template __global__ void kernel::fold_rows(op::SumOfSquares, const float*, std::int64_t, double*);
 template __global__ void kernel::fold_rows(op::SumOfSquares, const bf16*, std::int64_t, double*);

@@ -168,14 +168,36 @@ struct ExecutorWithoutTable : ragged::HostExecutor {
 struct ExecutorWithoutReduction : ragged::HostExecutor {
     void reduce(int) const;
 };
+struct ExecutorWithoutRunTableType : ragged::HostExecutor {
+  private:
+    using run_table_type = ragged::RunTable;
+};
+struct ExecutorWithoutRunTable : ragged::HostExecutor {
+    void run_table() const;
+};
+struct ExecutorWithOtherRunTable : ragged::HostExecutor {
+    struct run_table_type : ragged::RunTable {}; // not what run_table makes
+};
+struct ExecutorWithoutRunCopy : ragged::HostExecutor {
+    void copy_runs() const;
+};
 static_assert(ragged::group_executor<ragged::HostExecutor>);
 static_assert(!ragged::group_executor<ExecutorWithoutSpace>);
 static_assert(!ragged::group_executor<ExecutorWithoutTable>);
 static_assert(!ragged::group_executor<ExecutorWithoutReduction>);
+static_assert(!ragged::group_executor<ExecutorWithoutRunTableType>);
+static_assert(!ragged::group_executor<ExecutorWithoutRunTable>);
+static_assert(!ragged::group_executor<ExecutorWithOtherRunTable>);
+static_assert(!ragged::group_executor<ExecutorWithoutRunCopy>);
+
+// A run is plain numbers in constant expressions too.
+static_assert(ragged::CopyRun{1, 2, 3} == ragged::CopyRun{.from = 1, .to = 2, .elements = 3});
+static_assert(ragged::CopyRun{1, 2, 3} != ragged::CopyRun{2, 1, 3});
 
 // What kernels take by value.
 static_assert(std::is_trivially_copyable_v<ragged::Regions<const float>>);
 static_assert(std::is_trivially_copyable_v<ragged::body::DevicePiece>);
+static_assert(std::is_trivially_copyable_v<ragged::body::DeviceRun>);
 static_assert(std::is_trivially_copyable_v<ragged::body::QuantizeBlocks<ragged::bf16, ragged::f8e4m3>>);
 static_assert(std::is_trivially_copyable_v<ragged::TensorView<const ragged::bf16>>);
 static_assert(std::is_trivially_copyable_v<ragged::ShardView<float>>);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs group operations on a CUDA stream: each is one launch per segment, or one per group where it walks a
-// table; reductions take two. Nothing here allocates, waits, or looks at a value of the device, so whatever
+// table; reductions take two. No operation allocates, waits, or looks at a value of the device, so whatever
 // runs may be captured into a graph. For units that nvcc compiles.
 //
 //     ragged::CudaExecutor executor(stream, memory);
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 
 #include <ragged/group/cuda_kernels.cuh>
@@ -20,13 +21,14 @@
 
 namespace ragged {
 
-/// See group_executor for what each member does. Every member enqueues on the stream and returns. The first
-/// launch of a kernel loads it: run a step once before it is captured. Holds the workspace of its reductions:
-/// one executor per stream. Movable.
+/// See group_executor for what each member does. All but run_table enqueue on the stream and return. The
+/// first launch of a kernel loads it: run a step once before it is captured. Holds the workspace of its
+/// reductions: one executor per stream. Movable.
 /// @throws CudaError from every member: a launch was refused
 class CudaExecutor {
   public:
     using table_type = CudaPieceTable;
+    using run_table_type = CudaRunTable;
 
     /// @param resource  of the stream's device, outlives the executor: 64 KiB are taken from it
     /// @throws BufferError  a resource of another space
@@ -109,6 +111,23 @@ class CudaExecutor {
                kernel::fold_threads, op, table.device(), results);
     }
 
+    /// Blocks the host until the runs are on the device.
+    /// @param resource  ready for work on the stream
+    /// @throws BufferError  see CudaRunTable
+    template <memory_resource R>
+    CudaRunTable run_table(std::span<const CopyRun> runs, R& resource) const {
+        return CudaRunTable(runs, resource, stream_);
+    }
+    template <class T>
+    void copy_runs(const CudaRunTable& table, T* to, const T* from) const {
+        require(table);
+        const CudaRunTable::View& view = table.device();
+        const int team = body::run_team<T>(view.elements, view.num_runs);
+        const std::int64_t shares = ceil_div(view.elements, body::share_elems<T>(team));
+        launch("copying runs", kernel::copy_runs<sizeof(T)>, ceil_div(shares, kernel::run_threads / team),
+               kernel::run_threads, view, team, to, from);
+    }
+
   private:
     template <class Op, class T>
     void fold_rows(const Op& op, Values<const T> in, typename Op::value_type* rows) const {
@@ -126,6 +145,12 @@ class CudaExecutor {
             throw BufferError(concat("group '", table.group_name(), "': the piece table is in ",
                                      to_string(table.space()), ", the executor works in ",
                                      to_string(space())));
+    }
+
+    void require(const CudaRunTable& table) const {
+        if (table.space() != space())
+            throw BufferError(concat("the run table is in ", to_string(table.space()),
+                                     ", the executor works in ", to_string(space())));
     }
 
     template <class BlockOp>

@@ -5,19 +5,24 @@
 // cuda_executor.cuh.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <cub/block/block_reduce.cuh>
 
 #include <ragged/group/block_body.hpp>
 #include <ragged/group/cuda_piece_table.hpp>
+#include <ragged/group/cuda_run_table.hpp>
 #include <ragged/group/flat_body.hpp>
 #include <ragged/group/fold_body.hpp>
+#include <ragged/group/run_body.hpp>
 
 namespace ragged::kernel {
 
 inline constexpr int flat_threads = 256;
 inline constexpr int row_threads = 128;
+inline constexpr int run_threads = 256;
 // Blocks that a processor should hold at least: up to 64 and 80 registers a thread. Left to itself, ptxas
 // aims at more blocks and spills.
 inline constexpr int row_residents = 8, task_residents = 3;
@@ -31,6 +36,25 @@ __device__ inline std::int64_t global_thread() {
 template <class Op, class Out, class... In>
 __global__ void __launch_bounds__(flat_threads) map(Op op, Out* out, std::int64_t count, const In*... in) {
     body::map(op, out, count, global_thread(), static_cast<std::int64_t>(gridDim.x) * blockDim.x, in...);
+}
+
+/// What elements of so many bytes are copied as.
+template <std::size_t Bytes>
+using Bits =
+    std::conditional_t<Bytes == 1, std::uint8_t,
+                       std::conditional_t<Bytes == 2, std::uint16_t,
+                                          std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+
+/// to[run.to + i] = from[run.from + i] for every run. A grid with a team of threads per share. Takes the size
+/// of the elements, not their type: one kernel for all types of a size, and nvcc can name it, see Values.
+template <std::size_t ElemBytes>
+__global__ void __launch_bounds__(run_threads)
+    copy_runs(CudaRunTable::View table, int team, void* to, const void* from) {
+    static_assert(sizeof(Bits<ElemBytes>) == ElemBytes);
+    const int thread = static_cast<int>(threadIdx.x);
+    const std::int64_t share = static_cast<std::int64_t>(blockIdx.x) * (run_threads / team) + thread / team;
+    body::copy_share(table.runs, table.num_runs, table.elements, share, thread % team, team,
+                     static_cast<Bits<ElemBytes>*>(to), static_cast<const Bits<ElemBytes>*>(from));
 }
 
 /// Lanes of this warp that are in the caller's group of `width` neighbours, a power of two up to 32.
@@ -88,7 +112,7 @@ __global__ void __launch_bounds__(row_threads, row_residents)
     if (row >= table.num_rows)
         return;
     const body::DevicePiece& piece =
-        body::piece_at(table.pieces, table.num_pieces, row, &body::DevicePiece::first_row);
+        body::entry_at(table.pieces, table.num_pieces, row, &body::DevicePiece::first_row);
     const auto value = fold_row(op, in.piece(piece.entry), piece.entry.elements, row - piece.first_row);
     if (threadIdx.x % team == 0)
         static_cast<typename Op::value_type*>(table.rows)[row] = value;
@@ -173,7 +197,7 @@ template <class BlockOp>
 __global__ void __launch_bounds__(body::task_threads, task_residents)
     blocks(CudaPieceTable::View table, const __grid_constant__ BlockOp op) {
     const body::DevicePiece& piece =
-        body::piece_at(table.pieces, table.num_pieces, blockIdx.x, &body::DevicePiece::first_task);
+        body::entry_at(table.pieces, table.num_pieces, blockIdx.x, &body::DevicePiece::first_task);
     const int team = body::team_of<BlockOp::elems>(piece.grid);
     const int thread = static_cast<int>(threadIdx.x) % team;
     const std::int64_t start = (blockIdx.x - piece.first_task) * piece.blocks_per_task;

@@ -70,15 +70,16 @@ struct DevicePiece {
 /// Elements of a task, as far as blocks allow.
 inline constexpr std::int64_t task_elems = 16384;
 
-/// The last piece whose `first` is not above `index`. @pre num_pieces >= 1, and the first piece's is 0
-RAGGED_HOST_DEVICE inline const DevicePiece& piece_at(const DevicePiece* pieces, std::int64_t num_pieces,
-                                                      std::int64_t index, std::int64_t DevicePiece::*first) {
-    std::int64_t low = 0, high = num_pieces;
+/// The last entry whose `first` is not above `index`. @pre count >= 1, and the first entry's is 0
+template <class Entry>
+RAGGED_HOST_DEVICE const Entry& entry_at(const Entry* entries, std::int64_t count, std::int64_t index,
+                                         std::int64_t Entry::*first) {
+    std::int64_t low = 0, high = count;
     while (high - low > 1) {
         const std::int64_t middle = low + (high - low) / 2;
-        (pieces[middle].*first <= index ? low : high) = middle;
+        (entries[middle].*first <= index ? low : high) = middle;
     }
-    return pieces[low];
+    return entries[low];
 }
 
 /// Rows of a block, and packs of a row, are counted in 32 bits.

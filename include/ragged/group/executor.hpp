@@ -8,10 +8,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include <ragged/buffer/memory_resource.hpp>
 #include <ragged/buffer/memory_space.hpp>
 #include <ragged/group/operations.hpp>
 #include <ragged/group/piece_table.hpp>
+#include <ragged/layout/copy_run.hpp>
 
 namespace ragged {
 
@@ -43,6 +46,7 @@ struct Regions {
 /// | expression                                  | meaning                                                 |
 /// | ------------------------------------------- | ------------------------------------------------------- |
 /// | typename E::table_type                      | the piece table that it walks                           |
+/// | typename E::run_table_type                  | the runs that it copies, see RunTable                   |
 /// | e.space() -> MemorySpace                    | where it works                                          |
 /// | e.zero(to, bytes)                           | zero bytes                                              |
 /// | e.copy(to, from, bytes)                     | copy bytes                                              |
@@ -53,11 +57,17 @@ struct Regions {
 /// | e.absmax(table, in, largest)                | largest[local block] = op::AbsMax over the block        |
 /// | e.quantize(table, in, out, scales)          | op::Quantize and block_scale, per local block           |
 /// | e.dequantize(table, in, scales, out)        | op::Cast by scales[local block]                         |
+/// | e.run_table(runs, resource)                 | a run_table_type, for any resource of the space, which  |
+/// |                                             | outlives it; may block                                  |
+/// | e.copy_runs(run_table, to, from)            | to[run.to + i] = from[run.from + i] for every run, for  |
+/// |                                             | arrays that do not overlap                              |
 // clang-format on
 template <class E>
-concept group_executor = requires(const E& e, const typename E::table_type& table, Values<float> values,
-                                  float* pointer, const Regions<float>& regions,
-                                  const Regions<const float>& in, const Regions<std::int8_t>& codes,
+concept group_executor = requires(const E& e, const typename E::table_type& table,
+                                  const typename E::run_table_type& run_table, std::span<const CopyRun> runs,
+                                  HostResource& resource, Values<float> values, float* pointer,
+                                  const Regions<float>& regions, const Regions<const float>& in,
+                                  const Regions<std::int8_t>& codes,
                                   const Regions<const std::int8_t>& code_in, std::size_t bytes,
                                   Values<const float> (*values_of)(std::int64_t)) {
     { e.space() } -> std::same_as<MemorySpace>;
@@ -70,6 +80,8 @@ concept group_executor = requires(const E& e, const typename E::table_type& tabl
     e.absmax(table, in, pointer);
     e.quantize(table, in, codes, pointer);
     e.dequantize(table, code_in, pointer, regions);
+    { e.run_table(runs, resource) } -> std::same_as<typename E::run_table_type>;
+    e.copy_runs(run_table, pointer, pointer);
 };
 
 } // namespace ragged

@@ -24,7 +24,7 @@ template <class BlockOp>
 void launch(const body::DevicePieces& device, const BlockOp& op) {
     for (std::int64_t task = 0; task < device.num_tasks; ++task) {
         const body::DevicePiece& piece =
-            body::piece_at(device.pieces.data(), static_cast<std::int64_t>(device.pieces.size()), task,
+            body::entry_at(device.pieces.data(), static_cast<std::int64_t>(device.pieces.size()), task,
                            &body::DevicePiece::first_task);
         const int team = body::team_of<BlockOp::elems>(piece.grid);
         const std::int64_t start = (task - piece.first_task) * piece.blocks_per_task;

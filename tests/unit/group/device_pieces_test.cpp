@@ -72,14 +72,14 @@ TEST_CASE("every task and row belongs to one piece") {
             std::int64_t blocks = 0, rows = 0, pieces = 0;
             for (std::int64_t task = 0; task < device.num_tasks; ++task) {
                 const auto& piece =
-                    body::piece_at(device.pieces.data(), count, task, &body::DevicePiece::first_task);
+                    body::entry_at(device.pieces.data(), count, task, &body::DevicePiece::first_task);
                 const std::int64_t start = (task - piece.first_task) * piece.blocks_per_task;
                 CHECK(start < piece.entry.num_blocks);
                 blocks += std::min(piece.blocks_per_task, piece.entry.num_blocks - start);
             }
             for (std::int64_t row = 0; row < device.num_rows; ++row) {
                 const auto& piece =
-                    body::piece_at(device.pieces.data(), count, row, &body::DevicePiece::first_row);
+                    body::entry_at(device.pieces.data(), count, row, &body::DevicePiece::first_row);
                 rows += row - piece.first_row < ragged::fold_order::num_rows(piece.entry.elements);
             }
             for (std::size_t t = 0; t < device.piece_of_tensor.size(); ++t)
