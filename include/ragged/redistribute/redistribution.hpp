@@ -53,10 +53,10 @@ std::optional<PreparedCopy<E>> prepare_copy(const ProgramCopy& copy, const E& ex
                            alike ? std::optional(first) : std::nullopt};
 }
 
-/// Everything of a redistribution but its pointers' targets. Shared by its handles.
-template <class T, Route TheRoute, class Communicator, class E>
+/// What a redistribution keeps: its program made ready, and the operations in flight. A route says in which
+/// order the members are called. Shared by the handles.
+template <class T, class Communicator, class E>
 class RedistributionState {
-    using Action = RouteStep::Action;
     using Completion = typename Communicator::Completion;
 
     static constexpr bool on_stream = [] {
@@ -66,45 +66,45 @@ class RedistributionState {
         else
             return false;
     }();
-    static constexpr bool is_exchange(Action action) {
-        return action == Action::exchange || action == Action::gather_to_root ||
-               action == Action::scatter_from_root;
-    }
-    static constexpr bool exchanges = TheRoute.size > 0 &&
-                                      is_exchange(TheRoute.steps[TheRoute.size - 1].action);
 
   public:
-    template <class R>
-    RedistributionState(const Stage& from, const Stage& to, Communicator& world,
-                        const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor)
+    using Lines = std::array<Communicator*, max_axes>; // along each axis
+
+    RedistributionState(Communicator& world, const Lines& lines, const E& executor)
         : world_(world)
         , lines_(lines)
-        , executor_(executor) {
-        Program program(from, to, world.rank(), world.size());
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (prepare<I>(program, from, to, resource), ...);
-        }
-        (std::make_index_sequence<TheRoute.size>{});
-        copies_[TheRoute.size] = prepare_copy(program.finish(), executor_, resource);
+        , executor_(executor) {}
+
+    template <class R>
+    void add(ProgramStep step, R& resource) {
+        copies_.push_back(prepare_copy(step.copy, executor_, resource));
+        step.copy.runs = {};
+        num_calls_ += step.calls.size();
+        steps_.push_back(std::move(step));
+    }
+    template <class R>
+    void add(ProgramStep step, Exchange exchange, R& resource) {
+        pack_ = prepare_copy({step.area, Area::staging, std::move(exchange.pack)}, executor_, resource);
+        exchange_ = std::move(exchange);
+        exchanges_ = true;
+        sends_.reserve(exchange_.sends.size());
+        receives_.reserve(exchange_.receives.size());
+        add(std::move(step), resource);
+    }
+    /// @param ranks  to divide by at the end
+    template <class R>
+    void complete(Program& program, std::int64_t ranks, R& resource) {
+        copies_.push_back(prepare_copy(program.finish(), executor_, resource));
         source_elems = program.source_elems();
         destination_elems = program.destination_elems();
         staging = Memory(resource, static_cast<std::size_t>(program.staging_elems()) * sizeof(T));
-        std::size_t calls = 0;
-        for (const ProgramStep& step : steps_)
-            calls += step.calls.size();
-        completions_.reserve(calls + 1);
-        sends_.reserve(exchange_.sends.size());
-        receives_.reserve(exchange_.receives.size());
-        if constexpr (TheRoute.averages != 0) {
-            static_assert(floating_element<T>, "ragged: an average is of an element type with a fraction");
-            values_ = program.values();
-            for (std::size_t axis = 0; axis < max_axes; ++axis)
-                if ((TheRoute.averages >> axis & 1) != 0)
-                    factor_ /= static_cast<double>(to.axis_size(axis));
-        }
+        completions_.reserve(num_calls_ + 1);
+        if (ranks > 1)
+            averaged_ = program.values();
+        factor_ = 1.0 / static_cast<double>(ranks);
     }
 
-    void start(const T* source, T* destination) {
+    void begin(const T* source, T* destination) {
         if (running_)
             throw BufferError(
                 "the redistribution is running: wait for its handle before it is started again");
@@ -113,17 +113,68 @@ class RedistributionState {
         destination_ = destination;
         running_ = true;
         completions_.clear();
-        try {
-            [&]<std::size_t... I>(std::index_sequence<I...>) {
-                (start_step<I>(), ...);
-            }
-            (std::make_index_sequence<TheRoute.size>{});
-            if constexpr (on_stream)
-                finish_copies();
-        } catch (...) {
+    }
+
+    void copy_before(std::size_t step) { copy(copies_[step]); }
+
+    /// Call start(line, base, call) for the calls of a step along `axis`.
+    template <class Start>
+    void start_calls(std::size_t index, std::size_t axis, const Start& start) {
+        Communicator& line = *lines_[axis];
+        const ProgramStep& step = steps_[index];
+        T* const base = area(step.area);
+        const auto all = [&] {
+            for (const ProgramCall& call : step.calls)
+                completions_.push_back(start(line, base + call.offset, call));
+        };
+        order_after_copies(line);
+        if constexpr (has_grouping<Communicator>)
+            line.group(all);
+        else
+            all();
+    }
+    void start_all_reduce(std::size_t index, std::size_t axis, Reduction reduction) {
+        start_calls(index, axis, [=](Communicator& line, T* base, const ProgramCall& call) {
+            return line.all_reduce(base, call.counts.front(), reduction);
+        });
+    }
+    void start_reduce_scatter(std::size_t index, std::size_t axis, Reduction reduction) {
+        start_calls(index, axis, [=](Communicator& line, T* base, const ProgramCall& call) {
+            return call.equal() ? line.reduce_scatter(base, call.counts.front(), reduction)
+                                : line.reduce_scatter_v(base, call.counts, reduction);
+        });
+    }
+    void start_all_gather(std::size_t index, std::size_t axis) {
+        start_calls(index, axis, [](Communicator& line, T* base, const ProgramCall& call) {
+            return call.equal() ? line.all_gather(base, call.counts.front())
+                                : line.all_gather_v(base, call.counts);
+        });
+    }
+    void start_broadcast(std::size_t index, std::size_t axis) {
+        start_calls(index, axis, [](Communicator& line, T* base, const ProgramCall& call) {
+            return line.broadcast(base, call.counts[static_cast<std::size_t>(call.root())], call.root());
+        });
+    }
+    void start_exchange(std::size_t index) {
+        copy(pack_);
+        sends_.clear();
+        receives_.clear();
+        const T* const from = area(steps_[index].area);
+        for (const Exchange::Part& part : exchange_.sends)
+            sends_.push_back({(part.packed ? staged() : from) + part.offset, part.elements, part.peer});
+        for (const Exchange::Part& part : exchange_.receives)
+            receives_.push_back(
+                {(part.packed ? staged() : destination_) + part.offset, part.elements, part.peer});
+        order_after_copies(world_);
+        completions_.push_back(world_.send_receive(std::span<const Message<const T>>(sends_),
+                                                   std::span<const Message<T>>(receives_)));
+    }
+    /// All is enqueued, or failed to.
+    void end(bool failed) {
+        if (failed)
             running_ = false;
-            throw;
-        }
+        else if constexpr (on_stream)
+            finish_copies();
     }
 
     /// Block the host until all is done.
@@ -149,96 +200,20 @@ class RedistributionState {
                std::any_of(completions_.begin(), completions_.end(), detail::holds_memory<Completion>);
     }
 
-    std::int64_t source_elems = 0, destination_elems = 0;
-    Memory staging;
-
-    /// Of the copy between source and destination; nothing where there is none to leave out.
+    /// Of the copies between source and destination; nothing where they cannot be left out.
     std::optional<std::int64_t> in_place_shift() const {
+        if (exchanges_)
+            return std::nullopt;
         for (const auto& copy : copies_)
             if (copy && copy->from == Area::source && copy->to == Area::destination)
                 return copy->shift;
         return 0;
     }
 
+    std::int64_t source_elems = 0, destination_elems = 0;
+    Memory staging;
+
   private:
-    template <std::size_t I, class R>
-    void prepare(Program& program, const Stage& from, const Stage& to, R& resource) {
-        constexpr RouteStep step = TheRoute.steps[I];
-        ProgramStep& made = steps_[I];
-        if constexpr (step.action == Action::slice)
-            made = program.slice(to.at_depth(step.depth), step.contiguous, I + 1 == TheRoute.size);
-        else if constexpr (step.action == Action::reduce_scatter && step.even)
-            made = program.split_reduce_scatter(step.axis);
-        else if constexpr (step.action == Action::reduce_scatter)
-            made = program.reduce_scatter(to.at_depth(step.depth), true, step.axis, step.contiguous);
-        else if constexpr (step.action == Action::all_reduce)
-            made = program.all_reduce();
-        else if constexpr (step.action == Action::all_gather || step.action == Action::broadcast)
-            made = program.all_gather(from.at_depth(step.depth), step.axis, step.contiguous);
-        else
-            made = program.exchange(exchange_);
-        if constexpr (is_exchange(step.action))
-            pack_ = prepare_copy({made.area, Area::staging, std::move(exchange_.pack)}, executor_, resource);
-        copies_[I] = prepare_copy(made.copy, executor_, resource);
-        made.copy.runs = {};
-    }
-
-    template <std::size_t I>
-    void start_step() {
-        constexpr RouteStep step = TheRoute.steps[I];
-        const ProgramStep& made = steps_[I];
-        copy(copies_[I]);
-        if constexpr (step.action == Action::slice) {
-        } else if constexpr (is_exchange(step.action)) {
-            start_exchange();
-        } else {
-            Communicator& line = *lines_[step.axis];
-            order_after_copies(line);
-            together(line, [&] {
-                for (const ProgramCall& call : made.calls)
-                    completions_.push_back(start_call<step>(line, area(made.area) + call.offset, call));
-            });
-        }
-    }
-
-    template <RouteStep Step>
-    Completion start_call(Communicator& line, T* base, const ProgramCall& call) {
-        constexpr Reduction reduction = Step.op == PartialOp::max ? Reduction::max : Reduction::sum;
-        if constexpr (Step.action == Action::all_reduce)
-            return line.all_reduce(base, call.counts.front(), reduction);
-        else if constexpr (Step.action == Action::broadcast)
-            return line.broadcast(base, call.counts[static_cast<std::size_t>(call.root())], call.root());
-        else if constexpr (Step.action == Action::reduce_scatter)
-            return call.equal() ? line.reduce_scatter(base, call.counts.front(), reduction)
-                                : line.reduce_scatter_v(base, call.counts, reduction);
-        else
-            return call.equal() ? line.all_gather(base, call.counts.front())
-                                : line.all_gather_v(base, call.counts);
-    }
-
-    void start_exchange() {
-        sends_.clear();
-        receives_.clear();
-        const T* const from = area(steps_[TheRoute.size - 1].area);
-        for (const Exchange::Part& part : exchange_.sends)
-            sends_.push_back({(part.packed ? staged() : from) + part.offset, part.elements, part.peer});
-        for (const Exchange::Part& part : exchange_.receives)
-            receives_.push_back(
-                {(part.packed ? staged() : destination_) + part.offset, part.elements, part.peer});
-        copy(pack_);
-        order_after_copies(world_);
-        completions_.push_back(world_.send_receive(std::span<const Message<const T>>(sends_),
-                                                   std::span<const Message<T>>(receives_)));
-    }
-
-    template <class Body>
-    static void together(Communicator& communicator, const Body& body) {
-        if constexpr (has_grouping<Communicator>)
-            communicator.group(body);
-        else
-            body();
-    }
-
     /// Work of the executor between operations: on a stream it is ordered, on the host they end first.
     void copy(const std::optional<PreparedCopy<E>>& prepared) {
         if (!prepared)
@@ -264,10 +239,11 @@ class RedistributionState {
                 communicator.stream().wait_for(executor_.stream());
     }
     void finish_copies() {
-        copy(copies_[TheRoute.size]);
-        if constexpr (TheRoute.averages != 0) {
-            settle();
-            for (const CopyRun& run : values_) {
+        copy(copies_.back());
+        if constexpr (floating_element<T>) {
+            if (!averaged_.empty())
+                settle();
+            for (const CopyRun& run : averaged_) {
                 T* const first = destination_ + run.to;
                 executor_.map(op::Cast<T>{factor_}, Values<T>{first, run.elements},
                               static_cast<const T*>(first));
@@ -308,33 +284,84 @@ class RedistributionState {
         if (source_elems == 0 || destination_elems == 0 || !before(source, destination + destination_elems) ||
             !before(destination, source + source_elems))
             return;
-        bool in_place = !exchanges;
-        for (const auto& copy : copies_)
-            if (copy && copy->from == Area::source && copy->to == Area::destination)
-                in_place = in_place && copy->shift && source + *copy->shift == destination;
-        if (!in_place)
+        const std::optional<std::int64_t> shift = in_place_shift();
+        if (!shift)
+            throw BufferError("source and destination overlap; this redistribution needs two arrays");
+        if (source + *shift != destination)
             throw BufferError(concat("source and destination overlap, the destination starting ",
-                                     destination - source, " elements behind the source; ",
-                                     !exchanges && in_place_shift()
-                                         ? concat("in place it starts ", *in_place_shift(), " behind it")
-                                         : std::string("this redistribution needs two arrays")));
+                                     destination - source, " elements behind the source; in place it starts ",
+                                     *shift, " behind it"));
     }
 
     Communicator& world_;
-    std::array<Communicator*, max_axes> lines_;
+    Lines lines_;
     const E& executor_;
-    std::array<ProgramStep, TheRoute.size> steps_;
-    std::array<std::optional<PreparedCopy<E>>, TheRoute.size + 1> copies_;
-    std::optional<PreparedCopy<E>> pack_;
+    std::vector<ProgramStep> steps_;
+    std::vector<std::optional<PreparedCopy<E>>> copies_; // before each step, and after the last
+    std::size_t num_calls_ = 0;
+    bool exchanges_ = false;
     Exchange exchange_;
+    std::optional<PreparedCopy<E>> pack_;
     std::vector<Message<const T>> sends_;
     std::vector<Message<T>> receives_;
-    std::vector<CopyRun> values_; // of the destination, to be averaged
+    std::vector<CopyRun> averaged_; // of the destination
     double factor_ = 1.0;
     std::vector<Completion> completions_;
     const T* source_ = nullptr;
     T* destination_ = nullptr;
     bool running_ = false;
+};
+
+/// A started redistribution, a completion like those of communicators. Dropped without wait(), it waits, and
+/// a failure is lost.
+template <class State, class Communicator>
+class [[nodiscard]] RedistributionHandle {
+  public:
+    explicit RedistributionHandle(std::shared_ptr<State> state)
+        : state_(std::move(state)) {}
+    RedistributionHandle(RedistributionHandle&& other) noexcept
+        : state_(std::move(other.state_))
+        , holds_memory_(other.holds_memory_) {}
+    RedistributionHandle& operator=(RedistributionHandle&&) = delete;
+    ~RedistributionHandle() {
+        if (state_ != nullptr)
+            try {
+                wait();
+            } catch (...) { // the communicator stays failed and says so in the next call
+            }
+    }
+
+    /// Block the host until this rank's destination is filled and its source may be used again.
+    /// @throws CommError, or BufferError when waited for before
+    void wait() {
+        end([](State& state) { state.finish(); });
+    }
+    /// What is enqueued on `stream` from now on sees the filled destination. Does not block the host.
+    template <class Stream>
+    void wait(const Stream& stream) requires(has_stream_wait<Communicator, Stream>) {
+        end([&](State& state) { state.finish_on(stream); });
+    }
+    /// After a failure: whether the engine may yet write to the arrays.
+    bool holds_memory() const { return holds_memory_; }
+
+  private:
+    template <class End>
+    void end(const End& how) {
+        if (state_ == nullptr)
+            throw BufferError("the handle was waited for before");
+        const std::shared_ptr<State> state = std::exchange(state_, nullptr);
+        try {
+            how(*state);
+        } catch (...) {
+            holds_memory_ = state->holds();
+            if (holds_memory_)
+                keep(state);
+            throw;
+        }
+    }
+
+    std::shared_ptr<State> state_;
+    bool holds_memory_ = false;
 };
 
 /// Where no mesh joins two layouts: one exchange.
@@ -354,18 +381,36 @@ inline constexpr HostExecutor host_executor{};
 /// @tparam TheRoute  chosen from the types of the layouts
 template <element T, Route TheRoute, communicator Communicator, group_executor E = HostExecutor>
 class Redistribution {
-    using State = detail::RedistributionState<T, TheRoute, Communicator, E>;
+    using Action = RouteStep::Action;
+    using State = detail::RedistributionState<T, Communicator, E>;
 
   public:
     static constexpr Route route = TheRoute;
     /// Whether reductions work in the source array: its values are spent afterwards.
-    static constexpr bool spends_source = route.count(RouteStep::Action::reduce_scatter) > 0 ||
-                                          route.count(RouteStep::Action::all_reduce) > 0;
+    static constexpr bool spends_source = route.count(Action::reduce_scatter) > 0 ||
+                                          route.count(Action::all_reduce) > 0;
     using source_type = std::conditional_t<spends_source, T, const T>;
+    using Handle = detail::RedistributionHandle<State, Communicator>;
+
+    static_assert(route.averages == 0 || floating_element<T>,
+                  "ragged: an average is of an element type with a fraction");
 
     /// For make_redistribution.
-    explicit Redistribution(std::shared_ptr<State> state)
-        : state_(std::move(state)) {}
+    template <class R>
+    Redistribution(const detail::Stage& from, const detail::Stage& to, Communicator& world,
+                   const typename State::Lines& lines, R& resource, const E& executor)
+        : state_(std::make_shared<State>(world, lines, executor)) {
+        detail::Program program(from, to, world.rank(), world.size());
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (add_step<I>(program, from, to, resource), ...);
+        }
+        (std::make_index_sequence<route.size>{});
+        std::int64_t ranks = 1;
+        for (std::size_t axis = 0; axis < detail::max_axes; ++axis)
+            if ((route.averages >> axis & 1) != 0)
+                ranks *= to.axis_size(axis);
+        state_->complete(program, ranks, resource);
+    }
 
     /// Elements of this rank's arrays.
     std::int64_t source_elems() const { return state_->source_elems; }
@@ -376,71 +421,24 @@ class Redistribution {
     /// copies nothing of its own; nothing where the arrays must be two.
     std::optional<std::int64_t> in_place_shift() const { return state_->in_place_shift(); }
 
-    /// A started redistribution, a completion like those of communicators. Dropped without wait(), it waits,
-    /// and a failure is lost.
-    class [[nodiscard]] Handle {
-      public:
-        Handle(Handle&& other) noexcept
-            : state_(std::move(other.state_))
-            , holds_memory_(other.holds_memory_) {}
-        Handle& operator=(Handle&&) = delete;
-        ~Handle() {
-            if (state_ != nullptr)
-                try {
-                    wait();
-                } catch (...) { // the communicator stays failed and says so in the next call
-                }
-        }
-
-        /// Block the host until this rank's destination is filled and its source may be used again.
-        /// @throws CommError, or BufferError when waited for before
-        void wait() {
-            end([](State& state) { state.finish(); });
-        }
-        /// What is enqueued on `stream` from now on sees the filled destination. Does not block the host.
-        template <class Stream>
-        void wait(const Stream& stream) requires(has_stream_wait<Communicator, Stream>) {
-            end([&](State& state) { state.finish_on(stream); });
-        }
-        /// After a failure: whether the engine may yet write to the arrays.
-        bool holds_memory() const { return holds_memory_; }
-
-      private:
-        friend Redistribution;
-        explicit Handle(std::shared_ptr<State> state)
-            : state_(std::move(state)) {}
-
-        template <class End>
-        void end(const End& how) {
-            if (state_ == nullptr)
-                throw BufferError("the handle was waited for before");
-            const std::shared_ptr<State> state = std::exchange(state_, nullptr);
-            try {
-                how(*state);
-            } catch (...) {
-                holds_memory_ = state->holds();
-                if (holds_memory_)
-                    detail::keep(state);
-                throw;
-            }
-        }
-
-        std::shared_ptr<State> state_;
-        bool holds_memory_ = false;
-    };
-
     /// Move this rank's part. Collective: all ranks of the mesh, in the same order as their other
     /// collectives.
     /// @param source       [source_elems()], in the communicator's space; spent where reductions use it
-    /// @param destination  [destination_elems()]; may overlap the source where in_place_shift() says how.
-    /// What lies between tensors stays as it was
+    /// @param destination  [destination_elems()]; may overlap the source as in_place_shift() says. What lies
+    /// between tensors stays as it was
     /// @return a handle; until it was waited for, both arrays belong to it
-    /// Sync: enqueues; where an executor of the host must pack what an operation leaves, blocks for that one.
+    /// Sync: enqueues; where the host must pack what an operation leaves, blocks for that operation.
     /// @throws BufferError  running already, no array, or arrays that overlap otherwise; CommError
     Handle start(source_type* source, T* destination) const {
+        state_->begin(source, destination);
         try {
-            state_->start(source, destination);
+            [&]<std::size_t... I>(std::index_sequence<I...>) {
+                (start_step<I>(), ...);
+            }
+            (std::make_index_sequence<route.size>{});
+            state_->end(false);
         } catch (...) {
+            state_->end(true);
             if (state_->holds())
                 detail::keep(state_);
             throw;
@@ -449,6 +447,49 @@ class Redistribution {
     }
 
   private:
+    static constexpr bool is_exchange(Action action) {
+        return action == Action::exchange || action == Action::gather_to_root ||
+               action == Action::scatter_from_root;
+    }
+
+    template <std::size_t I, class R>
+    void add_step(detail::Program& program, const detail::Stage& from, const detail::Stage& to, R& resource) {
+        constexpr RouteStep step = route.steps[I];
+        if constexpr (step.action == Action::slice)
+            state_->add(program.slice(to.at_depth(step.depth), step.contiguous, I + 1 == route.size),
+                        resource);
+        else if constexpr (step.action == Action::reduce_scatter && step.even)
+            state_->add(program.split_reduce_scatter(step.axis), resource);
+        else if constexpr (step.action == Action::reduce_scatter)
+            state_->add(program.reduce_scatter(to.at_depth(step.depth), true, step.axis, step.contiguous),
+                        resource);
+        else if constexpr (step.action == Action::all_reduce)
+            state_->add(program.all_reduce(), resource);
+        else if constexpr (is_exchange(step.action)) {
+            detail::Exchange exchange;
+            detail::ProgramStep made = program.exchange(exchange);
+            state_->add(std::move(made), std::move(exchange), resource);
+        } else
+            state_->add(program.all_gather(from.at_depth(step.depth), step.axis, step.contiguous), resource);
+    }
+
+    template <std::size_t I>
+    void start_step() const {
+        constexpr RouteStep step = route.steps[I];
+        constexpr Reduction reduction = step.op == PartialOp::max ? Reduction::max : Reduction::sum;
+        state_->copy_before(I);
+        if constexpr (step.action == Action::all_reduce)
+            state_->start_all_reduce(I, step.axis, reduction);
+        else if constexpr (step.action == Action::reduce_scatter)
+            state_->start_reduce_scatter(I, step.axis, reduction);
+        else if constexpr (step.action == Action::all_gather)
+            state_->start_all_gather(I, step.axis);
+        else if constexpr (step.action == Action::broadcast)
+            state_->start_broadcast(I, step.axis);
+        else if constexpr (is_exchange(step.action))
+            state_->start_exchange(I);
+    }
+
     std::shared_ptr<State> state_;
 };
 
@@ -457,7 +498,6 @@ namespace detail {
 template <element T, Route TheRoute, class From, class To, class Communicator, class R, class E>
 auto ready(const From& from, const To& to, Communicator& world,
            const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor) {
-    using State = RedistributionState<T, TheRoute, Communicator, E>;
     if (resource.space() != world.space() || executor.space() != world.space())
         throw BufferError(concat("a redistribution stages in ", to_string(resource.space()),
                                  " and copies in ", to_string(executor.space()),
@@ -465,14 +505,14 @@ auto ready(const From& from, const To& to, Communicator& world,
     Hash hash;
     from.add_to(hash);
     to.add_to(hash);
-    agree_on(world, hash.value(), "layouts", [&] {
-        std::vector<std::string> lines_of_both = from.describe();
-        for (std::string& line : to.describe())
-            lines_of_both.push_back(concat("as destination, ", line));
-        return lines_of_both;
+    agree_on(world, hash.value(), "layouts", [&]() -> std::vector<std::string> {
+        std::vector<std::string> both = from.describe();
+        for (const std::string& line : to.describe())
+            both.push_back(concat("as destination, ", line));
+        return both;
     });
-    return Redistribution<T, TheRoute, Communicator, E>(
-        std::make_shared<State>(Stage(from), Stage(to), world, lines, resource, executor));
+    return Redistribution<T, TheRoute, Communicator, E>(Stage(from), Stage(to), world, lines, resource,
+                                                        executor);
 }
 
 } // namespace detail
