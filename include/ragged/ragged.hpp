@@ -34,6 +34,7 @@
 #include <ragged/layout/placement.hpp>
 #include <ragged/layout/portion.hpp>
 #include <ragged/layout/ragged_shard.hpp>
+#include <ragged/layout/static_layout.hpp>
 #include <ragged/layout/strided_ragged_shard.hpp>
 #include <ragged/layout/tensor_layout.hpp>
 #include <ragged/layout/topology.hpp>
@@ -98,7 +99,10 @@
 #include <ragged/group/run_table.hpp>
 
 // redistribute: from any layout to any other
+#include <ragged/redistribute/buffers.hpp>
+#include <ragged/redistribute/counts.hpp>
 #include <ragged/redistribute/exchange.hpp>
+#include <ragged/redistribute/program.hpp>
 #include <ragged/redistribute/redistribution.hpp>
 #include <ragged/redistribute/route.hpp>
 #include <ragged/redistribute/stage.hpp>

@@ -27,6 +27,7 @@
 #include <ragged/comm/held_memory.hpp>
 #include <ragged/comm/mesh.hpp>
 #include <ragged/group/host_executor.hpp>
+#include <ragged/redistribute/counts.hpp>
 #include <ragged/redistribute/program.hpp>
 #include <ragged/redistribute/route.hpp>
 
@@ -134,28 +135,56 @@ class RedistributionState {
             all();
     }
     void start_all_reduce(std::size_t index, std::size_t axis, Reduction reduction) {
-        start_calls(index, axis, [=](Communicator& line, T* base, const ProgramCall& call) {
+        static_assert(has_all_reduce<Communicator, T>,
+                      "ragged: this redistribution needs a communicator with all_reduce");
+        start_calls(index, axis, [=](auto& line, T* base, const ProgramCall& call) {
             return line.all_reduce(base, call.counts.front(), reduction);
         });
     }
-    void start_reduce_scatter(std::size_t index, std::size_t axis, Reduction reduction) {
-        start_calls(index, axis, [=](Communicator& line, T* base, const ProgramCall& call) {
-            return call.equal() ? line.reduce_scatter(base, call.counts.front(), reduction)
-                                : line.reduce_scatter_v(base, call.counts, reduction);
+    template <std::size_t I, class Counts>
+    void start_reduce_scatter(std::size_t axis, Reduction reduction) {
+        static_assert(has_reduce_scatter<Communicator, T>,
+                      "ragged: this redistribution needs a communicator with reduce_scatter");
+        static_assert(only_equal<I, Counts> || has_reduce_scatter_v<Communicator, T>,
+                      "ragged: parts may differ in size: this redistribution needs a communicator with "
+                      "reduce_scatter_v");
+        start_calls(I, axis, [=, this](auto& line, T* base, const ProgramCall& call) {
+            if constexpr (only_equal<I, Counts>)
+                return line.reduce_scatter(base, Counts::template of<I>(0).front(), reduction);
+            else if constexpr (Counts::folded)
+                return line.reduce_scatter_v(base, Counts::template of<I>(world_.rank()), reduction);
+            else
+                return call.equal() ? line.reduce_scatter(base, call.counts.front(), reduction)
+                                    : line.reduce_scatter_v(base, call.counts, reduction);
         });
     }
-    void start_all_gather(std::size_t index, std::size_t axis) {
-        start_calls(index, axis, [](Communicator& line, T* base, const ProgramCall& call) {
-            return call.equal() ? line.all_gather(base, call.counts.front())
-                                : line.all_gather_v(base, call.counts);
+    template <std::size_t I, class Counts>
+    void start_all_gather(std::size_t axis) {
+        static_assert(has_all_gather<Communicator, T>,
+                      "ragged: this redistribution needs a communicator with all_gather");
+        static_assert(
+            only_equal<I, Counts> || has_all_gather_v<Communicator, T>,
+            "ragged: parts may differ in size: this redistribution needs a communicator with all_gather_v");
+        start_calls(I, axis, [this](auto& line, T* base, const ProgramCall& call) {
+            if constexpr (only_equal<I, Counts>)
+                return line.all_gather(base, Counts::template of<I>(0).front());
+            else if constexpr (Counts::folded)
+                return line.all_gather_v(base, Counts::template of<I>(world_.rank()));
+            else
+                return call.equal() ? line.all_gather(base, call.counts.front())
+                                    : line.all_gather_v(base, call.counts);
         });
     }
     void start_broadcast(std::size_t index, std::size_t axis) {
-        start_calls(index, axis, [](Communicator& line, T* base, const ProgramCall& call) {
+        static_assert(has_broadcast<Communicator, T>,
+                      "ragged: this redistribution needs a communicator with broadcast");
+        start_calls(index, axis, [](auto& line, T* base, const ProgramCall& call) {
             return line.broadcast(base, call.counts[static_cast<std::size_t>(call.root())], call.root());
         });
     }
     void start_exchange(std::size_t index) {
+        static_assert(has_send_receive<Communicator, T>,
+                      "ragged: this redistribution needs a communicator with send_receive");
         copy(pack_);
         sends_.clear();
         receives_.clear();
@@ -214,6 +243,15 @@ class RedistributionState {
     Memory staging;
 
   private:
+    /// Whether the compiler knows that all parts of step `I` have one size.
+    template <std::size_t I, class Counts>
+    static constexpr bool only_equal = [] {
+        if constexpr (Counts::folded)
+            return Counts::template equal<I>;
+        else
+            return false;
+    }();
+
     /// Work of the executor between operations: on a stream it is ordered, on the host they end first.
     void copy(const std::optional<PreparedCopy<E>>& prepared) {
         if (!prepared)
@@ -379,7 +417,8 @@ inline constexpr HostExecutor host_executor{};
 /// start() allocates nothing of its own. A handle to one; use it from the thread of its communicators. These,
 /// the memory resource and the executor outlive it; the layouts need not.
 /// @tparam TheRoute  chosen from the types of the layouts
-template <element T, Route TheRoute, communicator Communicator, group_executor E = HostExecutor>
+/// @tparam Counts    CountsAtRunTime, or FoldedCounts between static layouts
+template <element T, Route TheRoute, class Counts, communicator Communicator, group_executor E = HostExecutor>
 class Redistribution {
     using Action = RouteStep::Action;
     using State = detail::RedistributionState<T, Communicator, E>;
@@ -481,9 +520,9 @@ class Redistribution {
         if constexpr (step.action == Action::all_reduce)
             state_->start_all_reduce(I, step.axis, reduction);
         else if constexpr (step.action == Action::reduce_scatter)
-            state_->start_reduce_scatter(I, step.axis, reduction);
+            state_->template start_reduce_scatter<I, Counts>(step.axis, reduction);
         else if constexpr (step.action == Action::all_gather)
-            state_->start_all_gather(I, step.axis);
+            state_->template start_all_gather<I, Counts>(step.axis);
         else if constexpr (step.action == Action::broadcast)
             state_->start_broadcast(I, step.axis);
         else if constexpr (is_exchange(step.action))
@@ -495,7 +534,7 @@ class Redistribution {
 
 namespace detail {
 
-template <element T, Route TheRoute, class From, class To, class Communicator, class R, class E>
+template <element T, Route TheRoute, class Counts, class From, class To, class Communicator, class R, class E>
 auto ready(const From& from, const To& to, Communicator& world,
            const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor) {
     if (resource.space() != world.space() || executor.space() != world.space())
@@ -511,8 +550,8 @@ auto ready(const From& from, const To& to, Communicator& world,
             both.push_back(concat("as destination, ", line));
         return both;
     });
-    return Redistribution<T, TheRoute, Communicator, E>(Stage(from), Stage(to), world, lines, resource,
-                                                        executor);
+    return Redistribution<T, TheRoute, Counts, Communicator, E>(Stage(from), Stage(to), world, lines,
+                                                                resource, executor);
 }
 
 } // namespace detail
@@ -537,7 +576,8 @@ auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communic
     std::array<Communicator*, detail::max_axes> lines{};
     for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
         lines[axis] = &mesh.along(axis);
-    return detail::ready<T, route<From, To>>(from, to, mesh.world(), lines, resource, executor);
+    return detail::ready<T, route<From, To>, counts_between<From, To>>(from, to, mesh.world(), lines,
+                                                                       resource, executor);
 }
 
 /// The same between layouts of any two topologies, of which the ranks of `world` form both: by one exchange.
@@ -551,7 +591,18 @@ auto make_redistribution(const From& from, const To& to, Communicator& world, R&
     for (const std::int64_t ranks : {from.topology().num_ranks(), to.topology().num_ranks()})
         if (ranks > world.size())
             throw PlanError(concat("a layout on ", ranks, " ranks, the communicator has ", world.size()));
-    return detail::ready<T, detail::exchange_only>(from, to, world, {}, resource, executor);
+    return detail::ready<T, detail::exchange_only, CountsAtRunTime>(from, to, world, {}, resource, executor);
+}
+
+/// Make ready and start, for what is moved once. Collective; blocks until the layouts were compared.
+/// @param source, destination  as Redistribution::start; parameters and errors as make_redistribution
+template <group_layout From, group_layout To, element Source, element T, class MeshOrCommunicator,
+          memory_resource R, group_executor E = HostExecutor>
+auto redistribute(const From& from, Source* source, const To& to, T* destination, MeshOrCommunicator& ranks,
+                  R& resource, const E& executor = detail::host_executor) {
+    static_assert(std::is_same_v<std::remove_const_t<Source>, T>,
+                  "ragged: source and destination have one element type; cast before or afterwards");
+    return make_redistribution<T>(from, to, ranks, resource, executor).start(source, destination);
 }
 
 } // namespace ragged
