@@ -54,6 +54,7 @@
 #include <ragged/plan/planner.hpp>
 #include <ragged/plan/policy/comparison.hpp>
 #include <ragged/plan/policy/exact.hpp>
+#include <ragged/plan/roots.hpp>
 #include <ragged/plan/segment_search.hpp>
 #include <ragged/plan/segment_sizes.hpp>
 #include <ragged/plan/static_plan.hpp>
