@@ -54,6 +54,8 @@
 #include <ragged/plan/planner.hpp>
 #include <ragged/plan/policy/comparison.hpp>
 #include <ragged/plan/policy/exact.hpp>
+#include <ragged/plan/root_search.hpp>
+#include <ragged/plan/root_task.hpp>
 #include <ragged/plan/roots.hpp>
 #include <ragged/plan/segment_search.hpp>
 #include <ragged/plan/segment_sizes.hpp>

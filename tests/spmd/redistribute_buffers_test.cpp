@@ -7,6 +7,7 @@
 #include <ragged/comm/local_communicator.hpp>
 #include <ragged/group/flat.hpp>
 #include <ragged/plan/make_plan.hpp>
+#include <ragged/plan/roots.hpp>
 #include <ragged/redistribute/buffers.hpp>
 #include <ragged/view/shard_view.hpp>
 
@@ -85,30 +86,29 @@ TEST_CASE("buffers move between plans of equal and of unequal regions, and back"
     every_group(Plane(3, 1));
 }
 
-TEST_CASE("whole matrices go to roots and their update comes back") {
+TEST_CASE("whole matrices go to their owners and the update comes back") {
     const ragged::GroupSpec group{"layer",
                                   {{"wq", {9, 8}, ragged::tile({2, 8})},
                                    {"norm", {8}},
-                                   {"w1", {20, 8}, ragged::rows(3)},
-                                   {"w2", {8, 5}}}};
-    for (const int ranks : {1, 2, 3, 5}) {
-        const ragged::Plan plan = plan_of(group, ranks, 1);
-        using Rooted = decltype(ragged::place<"shard">(ragged::RaggedOnRank{0}));
-        std::vector<ragged::TensorLayout<Line, Rooted>> matrices;
-        for (const std::size_t t : {3, 0, 2}) // norm stays where it is
-            matrices.emplace_back(group.tensors[t], Line(ranks),
-                                  ragged::place<"shard">(ragged::RaggedOnRank{static_cast<int>(t) % ranks}));
-        const ragged::GroupLayout roots(matrices, Line(ranks), 4);
+                                   {"experts", {4, 5, 8}, ragged::rows(2), ragged::DType::bf16, 0, true},
+                                   {"w1", {20, 8}, ragged::rows(3)}}};
+    for (const auto& [replicas, shards] : {std::pair{1, 1}, {1, 3}, {1, 5}, {2, 2}, {3, 2}}) {
+        const ragged::Plan plan = plan_of(group, shards, 1);
+        const int ranks = replicas * shards;
+        // owners among all ranks: replicas share the work too
+        const auto tasks = ragged::root_tasks(plan);
+        const auto owners = ragged::root_layout(tasks, ragged::choose_roots(tasks, ranks), Line(ranks), 4);
+        CHECK(owners.num_tensors() == 6);
         CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator world) {
-            Mesh mesh(Line(ranks), world);
+            Mesh mesh(Plane(replicas, shards), world);
             ragged::CountingResource<> memory;
-            ragged::DBuffer<float, Line, state::Resident> gradients(plan, mesh, memory);
+            ragged::DBuffer<float, Plane, state::Resident> gradients(plan, mesh, memory);
             support::fill_shards(gradients);
-            std::vector<float> owned(static_cast<std::size_t>(roots.storage_elems(world.rank())));
+            std::vector<float> owned(static_cast<std::size_t>(owners.storage_elems(world.rank())));
             const auto out =
-                ragged::make_redistribution<float>(ragged::layout_of(gradients, mesh), roots, mesh, memory);
+                ragged::make_redistribution<float>(ragged::layout_of(gradients, mesh), owners, world, memory);
             const auto back =
-                ragged::make_redistribution<float>(roots, ragged::layout_of(gradients, mesh), mesh, memory);
+                ragged::make_redistribution<float>(owners, ragged::layout_of(gradients, mesh), world, memory);
             const std::size_t allocations = memory.allocations();
             for (int step = 0; step < 3; ++step) {
                 out.start(gradients.segment_data(0), owned.data()).wait();

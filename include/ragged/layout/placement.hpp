@@ -83,7 +83,7 @@ struct RaggedByWeights {
 
 /// All of it on one rank: whole-matrix work.
 struct RaggedOnRank {
-    std::int64_t root;
+    std::int64_t root = 0;
 
     /// @throws PlanError  no such rank
     constexpr RaggedShard operator()(const CutPattern& cuts, std::int64_t num_ranks) const {

@@ -30,6 +30,8 @@ struct PlacedTensor {
     std::int64_t slice = -1; // index along dimension 0 of a sliced tensor; -1: the whole tensor
 
     constexpr std::int64_t elements() const { return cuts.elements; }
+    /// Of a slice with its number: "experts[2]".
+    std::string full_name() const { return slice < 0 ? spec.name : concat(spec.name, "[", slice, "]"); }
     constexpr bool operator==(const PlacedTensor&) const = default;
 };
 

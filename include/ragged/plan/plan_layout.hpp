@@ -73,11 +73,7 @@ class PlanLayout {
     const Topology& topology() const { return topology_; }
     std::int64_t num_tensors() const { return static_cast<std::int64_t>(plan_->tensors.size()); }
 
-    /// Of a slice, with its number: "experts/3".
-    std::string name(std::int64_t index) const {
-        const PlacedTensor& tensor = placed(index);
-        return tensor.slice < 0 ? tensor.spec.name : concat(tensor.spec.name, "/", tensor.slice);
-    }
+    std::string name(std::int64_t index) const { return placed(index).full_name(); }
     const Shape& shape(std::int64_t index) const { return placed(index).spec.shape; }
     Portion portion(std::int64_t index, std::int64_t rank, std::size_t depth = max_depth) const {
         Portion result = Portion::of(shape(index));
