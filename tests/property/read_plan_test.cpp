@@ -176,7 +176,7 @@ void change_tensor(Plan& plan, Random& random) {
     ragged::TensorSpec& spec = tensor.spec;
     const ragged::Block blocks[] = {ragged::elements(random.draw(1, 20)), ragged::rows(random.draw(1, 3)),
                                     ragged::tile({random.draw(1, 3), random.draw(1, 3)}), ragged::whole()};
-    switch (random.draw(0, 7)) {
+    switch (random.draw(0, 8)) {
     case 0:
         spec.name = random.pick(plan.tensors).spec.name;
         break;
@@ -196,6 +196,9 @@ void change_tensor(Plan& plan, Random& random) {
         spec.sliced = !spec.sliced;
         break;
     case 6:
+        spec.whole_from = static_cast<int>(random.draw(-1, 2));
+        break;
+    case 7:
         plan.alignment_bytes = std::int64_t{1} << random.draw(0, 9);
         break;
     default:
@@ -210,7 +213,7 @@ void change_tensor(Plan& plan, Random& random) {
 } // namespace
 
 TEST_CASE("2000 random models come back equal") {
-    std::int64_t several = 0, slices = 0, strict = 0, set_by = 0;
+    std::int64_t several = 0, slices = 0, strict = 0, set_by = 0, whole = 0;
     for (std::uint32_t seed = 0; seed < 2000; ++seed) {
         const ModelPlan plan = random_plan(seed);
         const std::string text = written(plan);
@@ -224,11 +227,13 @@ TEST_CASE("2000 random models come back equal") {
             strict += group.alignment_bytes > plan.groups[0].alignment_bytes ? 1 : 0;
             for (const ragged::Segment& segment : group.segments)
                 set_by += segment.set_by >= 0 ? 1 : 0;
-            for (const ragged::PlacedTensor& tensor : group.tensors)
+            for (const ragged::PlacedTensor& tensor : group.tensors) {
                 slices += tensor.slice >= 0 || tensor.spec.sliced ? 1 : 0;
+                whole += tensor.spec.whole_from >= 0 ? 1 : 0;
+            }
         }
     }
-    CHECK(std::min({several, slices, strict, set_by}) > 300);
+    CHECK(std::min({several, slices, strict, set_by, whole}) > 300);
 }
 
 TEST_CASE("every model on 64 devices in 3 segments comes back equal") {

@@ -60,8 +60,8 @@ inline ragged::GroupSpec random_group(std::uint32_t seed) {
     return group;
 }
 
-/// The same with everything else that a plan may hold: every dtype, slices of any tensor, names that need
-/// escapes.
+/// The same with everything else that a plan may hold: every dtype, slices of any tensor, dimensions that
+/// other axes keep whole, names that need escapes.
 inline ragged::GroupSpec awkward_group(std::uint32_t seed) {
     ragged::GroupSpec group = random_group(seed);
     std::mt19937 random(seed + 1'000'000);
@@ -89,6 +89,8 @@ inline ragged::GroupSpec awkward_group(std::uint32_t seed) {
                 tensor.block.sizes = with_first(1, tensor.block.sizes);
             tensor.sliced = true;
         }
+        if (tensor.shape.rank() > 0 && draw(0, 3) == 0)
+            tensor.whole_from = static_cast<int>(draw(tensor.sliced ? 1 : 0, tensor.shape.rank() - 1));
         tensor.name = names[draw(0, 6)] + (tensor.name == "t0" ? "" : tensor.name);
     }
     group.name += names[draw(0, 6)];

@@ -54,6 +54,14 @@ inline Run run_of(const ragged::TensorSpec& tensor, std::int64_t align) {
     for (const auto& [unit, span] : spans)
         for (std::int64_t cut = span.first + 1; cut <= span.second; ++cut)
             run.legal[static_cast<std::size_t>(cut)] = false;
+    if (tensor.whole_from >= 0) { // no cut between elements that differ in no dimension before it
+        std::int64_t whole = 1;
+        for (int dim = tensor.whole_from; dim < tensor.shape.rank(); ++dim)
+            whole *= tensor.shape[dim];
+        for (std::int64_t cut = 1; cut < run.elements; ++cut)
+            if (cut / whole == (cut - 1) / whole)
+                run.legal[static_cast<std::size_t>(cut)] = false;
+    }
     return run;
 }
 
@@ -68,6 +76,7 @@ inline std::vector<Run> runs_of(const ragged::GroupSpec& group, std::int64_t ali
         }
         ragged::TensorSpec slice = tensor;
         slice.shape = slice.block.sizes = {};
+        slice.whole_from = tensor.whole_from > 0 ? tensor.whole_from - 1 : -1;
         for (int dim = 1; dim < tensor.shape.rank(); ++dim)
             slice.shape.push_back(tensor.shape[dim]);
         for (int dim = tensor.block.kind == ragged::Block::Kind::tile ? 1 : 0;

@@ -174,13 +174,16 @@ class BlockGrid {
     Shape block_;
 };
 
-/// Legal cuts of one tensor.
-/// @throws SpecError  the block does not fit the tensor, or its granularity does not fit 64 bits
+/// Legal cuts of one tensor: between blocks, and where whole_from is set between whole steps of the dimension
+/// before it.
+/// @throws SpecError  the block or whole_from does not fit the tensor, or its granularity does not fit 64
+/// bits
 template <class Name>
 constexpr CutPattern cuts_of(const BasicTensorSpec<Name>& tensor) {
     check_block(tensor);
     try {
-        return BlockGrid(tensor.shape, tensor.block).cuts();
+        const CutPattern cuts = BlockGrid(tensor.shape, tensor.block).cuts();
+        return tensor.whole_from < 0 ? cuts : cuts.every(inner_elements(tensor.shape, tensor.whole_from - 1));
     } catch (const Error& error) {
         throw SpecError(concat("tensor '", tensor.name, "': ", to_string(tensor.block), " on ",
                                to_string(tensor.shape), ": ", error.what()));

@@ -112,7 +112,7 @@ namespace detail {
 inline ModelSpec take_slices(ModelSpec model, Advice& advice) {
     for (GroupSpec& group : model.groups)
         for (TensorSpec& tensor : group.tensors) {
-            const bool spans = tensor.block.kind == Block::Kind::whole ||
+            const bool spans = tensor.block.kind == Block::Kind::whole || tensor.whole_from == 0 ||
                                (tensor.block.kind == Block::Kind::tile && tensor.block.sizes[0] != 1);
             if (tensor.sliced || tensor.shape.rank() < 3 || tensor.shape[0] < 2 || spans)
                 continue;

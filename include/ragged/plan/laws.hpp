@@ -71,7 +71,7 @@ constexpr Boundaries boundaries_of(const PlanInput& input, const Arrangement& ar
     return {round_up(offset + 1, shard) - offset, shard};
 }
 
-/// The blocks of a tensor that lie on more than one device.
+/// The blocks of a tensor that lie on more than one device; where it is whole from a dimension, its units.
 constexpr std::int64_t count_cut_blocks(const PlanTensor& tensor, Boundaries boundaries) {
     const auto [first, step] = boundaries;
     const CutPattern& cuts = tensor.cuts;
@@ -84,9 +84,11 @@ constexpr std::int64_t count_cut_blocks(const PlanTensor& tensor, Boundaries bou
             boundary += step;
             continue;
         }
-        // A unit is a row of blocks: look at each block of the unit that the boundary passes through.
+        // A unit is a row of blocks: look at each block of the unit that the boundary passes through. What
+        // another axis keeps whole is one thing, wherever its blocks end.
         const std::int64_t unit = cuts.unit_of(boundary), unit_end = cuts.cut(unit + 1);
-        const std::int64_t last_block = grid.block_of(unit_end - 1);
+        const std::int64_t last_block = tensor.spec.whole_from < 0 ? grid.block_of(unit_end - 1) : -1;
+        found += tensor.spec.whole_from < 0 ? 0 : 1;
         for (std::int64_t block = grid.block_of(cuts.cut(unit)); block <= last_block; ++block) {
             const BlockGrid::Span span = grid.span_of(block);
             const std::int64_t steps = span.first < first ? 0 : (span.first - first) / step + 1;
@@ -154,7 +156,7 @@ constexpr void check_law(const PlanInput& input, const Arrangement& arrangement)
         if (!tensor.cuts.are_cuts(first, distance))
             throw PlanError(concat("tensor '", tensor.spec.name, "' at offset ", start.offset, " of segment ",
                                    start.segment, ": shards of ", distance, " elements cut a block of ",
-                                   to_string(tensor.spec.block)));
+                                   to_string(tensor.spec.block, tensor.spec.whole_from)));
     }
 }
 

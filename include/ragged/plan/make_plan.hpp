@@ -104,7 +104,8 @@ constexpr Prepared prepare(const Tensors& tensors, const PlanOptions& options) {
                            tensor.block,
                            tensor.dtype,
                            tensor.align_bytes == 0 ? options.alignment_bytes : tensor.align_bytes,
-                           tensor.sliced};
+                           tensor.sliced,
+                           tensor.whole_from};
         const bool stacked = whole.sliced && whole.shape[0] > 0;
         const Tensor run = stacked ? slice_of(whole) : whole;
         const CutPattern cuts = cuts_of(run);
@@ -157,7 +158,8 @@ inline bool same_tensors(const GroupSpec& a, const GroupSpec& b) {
     return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
                       [](const TensorSpec& x, const TensorSpec& y) {
                           return x.shape == y.shape && x.block == y.block && x.dtype == y.dtype &&
-                                 x.align_bytes == y.align_bytes && x.sliced == y.sliced;
+                                 x.align_bytes == y.align_bytes && x.sliced == y.sliced &&
+                                 x.whole_from == y.whole_from;
                       });
 }
 
@@ -175,7 +177,8 @@ constexpr void check_num_devices(std::int64_t num_devices) {
 
 inline PlacedTensor placed(const PlanTensor& tensor, const Arrangement::Start& start) {
     const Tensor& spec = tensor.spec;
-    return {{std::string(spec.name), spec.shape, spec.block, spec.dtype, spec.align_bytes, spec.sliced},
+    return {{std::string(spec.name), spec.shape, spec.block, spec.dtype, spec.align_bytes, spec.sliced,
+             spec.whole_from},
             tensor.cuts,
             start.segment,
             start.offset,

@@ -54,7 +54,7 @@ struct Segment {
 
 /// What a layout of another system gives up; all zero and false for a plan that keeps the laws.
 struct Violations {
-    std::int64_t blocks_cut = 0;        // blocks that lie on more than one device
+    std::int64_t blocks_cut = 0;        // blocks, and runs kept whole, that lie on more than one device
     std::int64_t misaligned = 0;        // tensor starts, and S, off the alignment
     std::int64_t copied_per_gather = 0; // elements one rank copies besides the collective's own traffic
 
@@ -253,7 +253,7 @@ constexpr std::uint64_t fingerprint(const BasicPlan<SegmentType>& plan) {
         add(tensor.spec.block.sizes);
         hash.add(static_cast<std::int64_t>(tensor.spec.dtype));
         hash.add(tensor.spec.align_bytes);
-        hash.add(tensor.spec.sliced ? 1 : 0);
+        hash.add((tensor.spec.sliced ? 1 : 0) + std::int64_t{2} * (tensor.spec.whole_from + 1));
         hash.add(tensor.slice);
         hash.add(tensor.segment);
         hash.add(tensor.offset);
@@ -272,12 +272,12 @@ std::vector<std::string> describe(const BasicPlan<SegmentType>& plan) {
     for (std::size_t i = 0; i < plan.segments.size(); ++i)
         lines.push_back(concat("segment ", i, " with ", plan.segments[i].describe_regions()));
     for (const PlacedTensor& tensor : plan.tensors)
-        lines.push_back(concat("tensor '", tensor.spec.name, "' ",
-                               tensor.slice < 0 ? std::string() : concat("slice ", tensor.slice, " "),
-                               tensor.spec.sliced ? "sliced " : "", name(tensor.spec.dtype), " ",
-                               to_string(tensor.spec.shape), " ", to_string(tensor.spec.block),
-                               " aligned to ", tensor.spec.align_bytes, " bytes at offset ", tensor.offset,
-                               " of segment ", tensor.segment));
+        lines.push_back(concat(
+            "tensor '", tensor.spec.name, "' ",
+            tensor.slice < 0 ? std::string() : concat("slice ", tensor.slice, " "),
+            tensor.spec.sliced ? "sliced " : "", name(tensor.spec.dtype), " ", to_string(tensor.spec.shape),
+            " ", to_string(tensor.spec.block, tensor.spec.whole_from), " aligned to ",
+            tensor.spec.align_bytes, " bytes at offset ", tensor.offset, " of segment ", tensor.segment));
     return lines;
 }
 

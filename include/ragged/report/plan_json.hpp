@@ -6,8 +6,9 @@
 //
 // Tensors are listed by segment, in the order of registration; one whose place in that order is not its place
 // in the list of its group says so as "index". Each slice of a sliced tensor is an entry with the tensor's
-// name and its "slice"; a stack of no slices is one entry with "sliced". "alignment_bytes" of the whole is
-// what every group is aligned to at least; a group with a stricter tensor has a larger one.
+// name and its "slice"; a stack of no slices is one entry with "sliced". One that other axes keep whole has
+// "whole_from", counted in the dimensions of its "shape". "alignment_bytes" of the whole is what every group
+// is aligned to at least; a group with a stricter tensor has a larger one.
 #pragma once
 
 #include <algorithm>
@@ -70,6 +71,7 @@ inline std::string json_of(const Plan& plan, std::size_t index, std::size_t list
                   ", \"elements\": ", tensor.elements(), ", \"dtype\": \"", name(spec.dtype),
                   "\", \"block\": \"", to_string(spec.block), "\", \"align_bytes\": ", spec.align_bytes,
                   spec.sliced ? ", \"sliced\": true" : "",
+                  spec.whole_from < 0 ? "" : concat(", \"whole_from\": ", spec.whole_from),
                   tensor.slice < 0 ? "" : concat(", \"slice\": ", tensor.slice),
                   index == listed ? "" : concat(", \"index\": ", index), "}");
 }

@@ -197,7 +197,7 @@ class PlanDrawing {
             canvas_.rect(x, y_, 12, 12, kind.colour, "rx=\"2\"");
             canvas_.text(x + 18, y_ + 10, 11, "#323f4b",
                          concat(shortened(kind.name, 40), "  ", to_string(spec.shape), "  ",
-                                to_string(spec.block),
+                                to_string(spec.block, spec.whole_from),
                                 kind.tensors > 1 ? concat("  (", kind.tensors, " tensors)") : std::string()));
             if (++entries % columns == 0)
                 y_ += 18;

@@ -51,6 +51,13 @@ inline std::int64_t slice_number(const Json& json) {
     return slice ? slice->integer() : -1;
 }
 
+inline int dimension_number(const Json& json) {
+    if (json.integer() < 0 || json.integer() >= max_rank)
+        throw JsonError(
+            concat(json.path(), ": dimension ", json.integer(), " is not in [0, ", max_rank, ")"));
+    return static_cast<int>(json.integer());
+}
+
 struct ListedTensor {
     PlacedTensor placed;
     std::int64_t index; // in the order of registration
@@ -67,7 +74,9 @@ inline ListedTensor read_tensor(const Json& json, std::int64_t segment, std::siz
     spec.dtype = dtype_from_name(json.at("dtype").text());
     spec.align_bytes = checked_alignment(json.at("align_bytes").integer(), "");
     const std::optional<Json> sliced = json.find("sliced"), index = json.find("index");
+    const std::optional<Json> whole_from = json.find("whole_from");
     spec.sliced = sliced && sliced->boolean();
+    spec.whole_from = whole_from ? dimension_number(*whole_from) : -1;
     tensor.slice = slice_number(json);
     if (spec.sliced && (tensor.slice >= 0 || spec.shape[0] > 0))
         throw SpecError(concat("tensor '", spec.name, "': each slice of a sliced tensor is an entry"));
@@ -112,6 +121,7 @@ inline TensorSpec stack_of(const TensorSpec& slice, std::int64_t count) {
     };
     TensorSpec stack = slice;
     stack.sliced = true;
+    stack.whole_from = slice.whole_from < 0 ? -1 : slice.whole_from + 1;
     stack.shape = with_first(count, slice.shape);
     if (slice.block.kind == Block::Kind::tile)
         stack.block.sizes = with_first(1, slice.block.sizes);
@@ -147,7 +157,7 @@ inline GroupSpec group_of(std::string name, const std::vector<const ListedTensor
                    tensors[i - 1]->placed.spec != spec) {
             throw JsonError(concat(tensors[i]->json.path(), ": slice ", slice, " of tensor '", spec.name,
                                    "' does not follow a slice ", slice - 1,
-                                   " of the same shape, block, dtype and alignment"));
+                                   " of the same shape, block, whole_from, dtype and alignment"));
         }
     }
     check_names(group);

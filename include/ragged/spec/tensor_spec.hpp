@@ -9,7 +9,7 @@
 //                                          ragged::Tensor{"norm", {4096}}};
 #pragma once
 
-#include <algorithm> // std::copy
+#include <algorithm> // std::max
 #include <array>
 #include <cstddef>
 #include <string>
@@ -63,6 +63,11 @@ inline std::string to_string(const Block& block) {
     }
 }
 
+/// "rows:16", or "rows:16 whole from dimension 1": what of a tensor stays whole.
+inline std::string to_string(const Block& block, int whole_from) {
+    return whole_from < 0 ? to_string(block) : concat(to_string(block), " whole from dimension ", whole_from);
+}
+
 /// One tensor of a model. `Name` is std::string or std::string_view.
 template <class Name>
 struct BasicTensorSpec {
@@ -72,6 +77,8 @@ struct BasicTensorSpec {
     DType dtype = DType::bf16;
     std::int64_t align_bytes = 0; // of its start in every plane, a power of two; 0: as the plan's option says
     bool sliced = false; // a stack: each slice of dimension 0 is contiguous, two slices may lie apart
+    int whole_from = -1; // dimension: cuts keep it and all behind it whole, because another axis shards it;
+                         // 0: never cut; -1: as the block says
 
     constexpr bool operator==(const BasicTensorSpec&) const = default;
 };
@@ -99,7 +106,7 @@ struct Group {
         GroupSpec result{std::move(name), {}};
         for (const Tensor& tensor : tensors)
             result.tensors.push_back({std::string(tensor.name), tensor.shape, tensor.block, tensor.dtype,
-                                      tensor.align_bytes, tensor.sliced});
+                                      tensor.align_bytes, tensor.sliced, tensor.whole_from});
         return result;
     }
 };
@@ -111,9 +118,9 @@ struct ModelSpec {
     std::vector<GroupSpec> groups;
 };
 
-/// Refuse a block that does not fit its tensor, and a stack whose slices do not exist or share a block. A
-/// 0-element tensor has no block to cut and takes any.
-/// @throws SpecError naming the tensor, the block and the shape
+/// Refuse a block or a whole_from that does not fit its tensor, and a stack whose slices do not exist or
+/// share a block. A 0-element tensor has no block to cut and takes any.
+/// @throws SpecError naming the tensor, the block or the dimension, and the shape
 template <class Name>
 constexpr void check_block(const BasicTensorSpec<Name>& tensor) {
     const Block& block = tensor.block;
@@ -123,6 +130,13 @@ constexpr void check_block(const BasicTensorSpec<Name>& tensor) {
     if (tensor.sliced && block.kind == Block::Kind::tile && block.sizes.rank() > 0 && block.sizes[0] != 1)
         throw SpecError(concat("tensor '", tensor.name, "': ", to_string(block), " spans ", block.sizes[0],
                                " slices of dimension 0, a sliced tensor allows 1"));
+    if (tensor.whole_from < -1 || tensor.whole_from >= tensor.shape.rank())
+        throw SpecError(concat("tensor '", tensor.name, "': whole from dimension ", tensor.whole_from,
+                               ", shape ", to_string(tensor.shape), " has ", tensor.shape.rank(),
+                               " dimensions"));
+    if (tensor.sliced && tensor.whole_from == 0)
+        throw SpecError(concat("tensor '", tensor.name,
+                               "': whole from dimension 0, of which a sliced tensor has its slices"));
     for (int dim = 0; dim < block.sizes.rank(); ++dim)
         if (block.sizes[dim] < 1)
             throw SpecError(
@@ -157,6 +171,7 @@ constexpr BasicTensorSpec<Name> slice_of(const BasicTensorSpec<Name>& tensor) {
     };
     BasicTensorSpec<Name> slice = tensor;
     slice.sliced = false;
+    slice.whole_from = std::max(tensor.whole_from - 1, -1);
     slice.shape = without_first(tensor.shape);
     if (tensor.block.kind == Block::Kind::tile)
         slice.block.sizes = without_first(tensor.block.sizes);

@@ -193,3 +193,41 @@ TEST_CASE("blocks that do not fit are refused with the tensor's name") {
     CHECK_NOTHROW(ragged::cuts_of(TensorSpec{"w1", {4, 2}, ragged::elements(max_count)}));
     CHECK_NOTHROW(ragged::cuts_of(TensorSpec{"w1", {max_count}, ragged::whole()}));
 }
+
+TEST_CASE("whole from a dimension: the cuts of the block that are also whole steps of the one before") {
+    const ragged::Block blocks[] = {ragged::elements(1),     ragged::elements(4),     ragged::elements(7),
+                                    ragged::rows(1),         ragged::rows(2),         ragged::rows(5),
+                                    ragged::whole(),         ragged::tile({1, 1, 1}), ragged::tile({1, 1, 2}),
+                                    ragged::tile({1, 2, 1}), ragged::tile({2, 1, 3})};
+    std::int64_t fewer = 0;
+    for (std::int64_t a = 0; a <= 3; ++a)
+        for (std::int64_t b = 2; b <= 5; ++b)
+            for (std::int64_t c = 3; c <= 6; ++c)
+                for (const ragged::Block& block : blocks) {
+                    if (block.kind == ragged::Block::Kind::tile && block.sizes[0] > a)
+                        continue;
+                    const Shape shape{a, b, c};
+                    const Positions plain = cuts_of(shape, block);
+                    std::int64_t whole = 1;
+                    for (int dim = 2; dim >= 0; --dim) {
+                        whole *= shape[dim];
+                        const CutPattern cuts = ragged::cuts_of(
+                            TensorSpec{"t", shape, block, ragged::DType::bf16, 0, false, dim});
+                        CAPTURE(ragged::to_string(shape));
+                        CAPTURE(ragged::to_string(block, dim));
+                        for (std::int64_t p = 0; p <= shape.elements(); ++p) {
+                            const bool of_block = std::binary_search(plain.begin(), plain.end(), p);
+                            const bool expected = of_block && (p == shape.elements() || p % whole == 0);
+                            REQUIRE(cuts.is_cut(p) == expected);
+                            fewer += of_block && !expected ? 1 : 0;
+                        }
+                        if (dim == 0 && a > 0)
+                            REQUIRE(cuts.num_units() == 1);
+                    }
+                }
+    CHECK(fewer > 10'000);
+    const TensorSpec beyond{"t", {8, 3}, ragged::elements(max_count), ragged::DType::u8, 0, false, 1};
+    CHECK(ragged::cuts_of(beyond).num_units() == 1); // the common multiple leaves 64 bits
+    CHECK_THROWS_WITH_AS(ragged::cuts_of(TensorSpec{"t", {8, 3}, {}, ragged::DType::u8, 0, false, 2}),
+                         "tensor 't': whole from dimension 2, shape 8x3 has 2 dimensions", ragged::SpecError);
+}

@@ -192,8 +192,10 @@ TEST_CASE("stacks are taken apart where no block spans slices, up to a number th
                   {"whole", {2, 8, 8}, ragged::whole()},
                   {"tile", {2, 2, 8, 8}, ragged::tile({1, 2, 8, 8})},
                   {"spanned", {2, 8, 8}, ragged::tile({2, 8, 8})},
+                  {"never", {2, 8, 8}, ragged::rows(1), DType::bf16, 0, false, 0},
+                  {"kept", {2, 8, 8}, ragged::rows(1), DType::bf16, 0, false, 1},
                   {"single", {1, 8, 8}},
-                  already}) == std::vector<std::string>{"rows", "tile"});
+                  already}) == std::vector<std::string>{"rows", "tile", "kept"});
     CHECK(sliced({already, {"spanned", {2, 8, 8}, ragged::tile({2, 8, 8})}}).empty());
     CHECK(sliced({{"tall", {std::int64_t{1} << 40, 1, 1}}}).empty());
     CHECK(sliced({{"hollow", {max_count, 0, 1}}, {"other", {max_count, 0, 1}}}).empty());

@@ -48,6 +48,20 @@ TEST_CASE("the first broken law, with the tensor and the numbers") {
           "tensors are interleaved, a gather would have to copy them");
 }
 
+TEST_CASE("a run that another axis keeps whole is one block, wherever its own blocks end") {
+    const std::vector<ragged::TensorSpec> tensors{
+        {"o", {4, 6}, ragged::elements(2), ragged::DType::u8, 0, false, 1}};
+    const auto prepared = ragged::detail::prepare(tensors, {.alignment_bytes = 2});
+    const Arrangement cut{.segments = {{8}}, .starts = {{0, 0}}}; // rows 1 and 2, of rows 0 to 3
+    CHECK(support::message_of([&] { check_law(prepared.input(3), cut); }) ==
+          "tensor 'o' at offset 0 of segment 0: shards of 8 elements cut a block of elements:2 whole from "
+          "dimension 1");
+    CHECK(ragged::detail::count_violations(prepared.input(3), cut) == ragged::Violations{2, 0, 0});
+    const Arrangement between{.segments = {{12}}, .starts = {{0, 0}}};
+    CHECK(support::message_of([&] { check_law(prepared.input(2), between); }) == "");
+    CHECK_FALSE(ragged::detail::count_violations(prepared.input(2), between).any());
+}
+
 TEST_CASE("a plan has a segment, and what sets its shards lies in it") {
     CHECK(broken({.segments = {}, .starts = {{0, 0}, {0, 60}}}) ==
           "there is no segment, a plan has at least one");
@@ -72,7 +86,9 @@ TEST_CASE("random arrangements keep the law just when they do by the oracle; the
             end = ragged::round_up(end, tensor.align_elems) + (random() % 16 == 0 ? 1 : 0);
             arrangement.starts.push_back({0, end});
             end += tensor.elements();
-            runs.push_back(oracle::run_of({"", tensor.spec.shape, tensor.spec.block}, tensor.align_elems));
+            const ragged::Tensor& spec = tensor.spec;
+            runs.push_back(oracle::run_of({"", spec.shape, spec.block, spec.dtype, 0, false, spec.whole_from},
+                                          tensor.align_elems));
         }
         const std::int64_t step = random() % 8 == 0 ? 1 : prepared.alignment_elems;
         const std::int64_t shard = ragged::round_up(ragged::ceil_div(end, devices), step) +

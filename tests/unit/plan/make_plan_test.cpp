@@ -419,6 +419,8 @@ TEST_CASE("groups that differ in names only are arranged once") {
     CHECK(calls({layer, pair("x", {"a", {6, 4}, ragged::elements(8)}, {"b", {4}})}) == 2); // cuts alike
     CHECK(calls({layer, pair("x", {"a", {6, 4}, ragged::rows(2), DType::f32}, {"b", {4}})}) == 2);
     CHECK(calls({layer, pair("x", {"b", {4}}, {"a", {6, 4}, ragged::rows(2)})}) == 2);
+    CHECK(calls({layer, pair("x", {"a", {6, 4}, ragged::rows(2), DType::bf16, 0, false, 1}, {"b", {4}})}) ==
+          2); // cuts alike
     CHECK(calls({layer, GroupSpec{"x", {layer.tensors[0]}}}) == 2);
     CHECK(calls({GroupSpec{"x", {}}, GroupSpec{"y", {}}}) == 1);
     CHECK(calls({}) == 0);

@@ -175,6 +175,9 @@ TEST_CASE("whatever decides where an element lies changes the fingerprint and eq
         [](Plan& p) { p.tensors[0].spec.dtype = DType::f32; },
         [](Plan& p) { p.tensors[0].spec.align_bytes = 8; },
         [](Plan& p) { p.tensors[0].spec.sliced = true; },
+        [](Plan& p) { p.tensors[0].spec.whole_from = 0; },
+        [](Plan& p) { p.tensors[0].spec.whole_from = 1; },
+        [](Plan& p) { p.tensors[0].spec.sliced = true, p.tensors[0].spec.whole_from = 1; },
         [](Plan& p) { p.tensors[0].slice = 0; },
         [](Plan& p) { p.tensors[0].slice = 1; },
         [](Plan& p) { p.tensors[1].segment = 1; },
@@ -261,6 +264,13 @@ TEST_CASE("the plan as text, one fact a line") {
               "tensor 'norm' bf16 4 elements:1 aligned to 0 bytes at offset 16 of segment 0",
               "tensor 'w1' bf16 6x5 block:2x5 aligned to 0 bytes at offset 4 of segment 1",
           });
+}
+
+TEST_CASE("what other axes keep whole stands in the text where there is something") {
+    Plan plan = two_segments();
+    plan.tensors[0].spec.whole_from = 1;
+    CHECK(ragged::describe(plan)[4] ==
+          "tensor 'wq' bf16 5x3 rows:1 whole from dimension 1 aligned to 0 bytes at offset 0 of segment 0");
 }
 
 TEST_CASE("violations: any of the three") {

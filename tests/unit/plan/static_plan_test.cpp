@@ -58,6 +58,13 @@ constexpr ragged::Group stacks{
     Tensor{"none", {0, 4, 4}, {}, DType::bf16, 0, true},
 };
 
+/// What other axes shard stays whole, and a slice of which all does.
+constexpr ragged::Group local{
+    Tensor{"o_proj", {60, 36}, ragged::elements(8), DType::bf16, 0, false, 1},
+    Tensor{"experts", {3, 10, 8}, ragged::tile({1, 4, 8}), DType::f32, 0, true, 1},
+    Tensor{"never", {70}, {}, DType::bf16, 0, false, 0},
+};
+
 constexpr auto plan_64 = ragged::plan<llama>(64);
 constexpr auto plan_16 = ragged::plan<llama>(16);
 
@@ -167,6 +174,9 @@ TEST_CASE("constant plans of tails, slices and starts of their own alignment") {
     check_equal<stacks>(plan_3, 3);
     check_equal<stacks>(ragged::plan<stacks>(1), 1);
     check_equal<stacks>(ragged::plan<stacks>(8), 8);
+    constexpr auto local_4 = ragged::plan<local>(4);
+    check_equal<local>(local_4, 4);
+    static_assert(local_4.segments()[0].shard_elems % 72 == 0); // two rows of o_proj: 8 does not divide 36
     static_assert(plan_3.num_runs == 7 && plan_3.alignment_bytes == 1024);
     constexpr auto slice = plan_3.slice<"sliced", 2>();
     static_assert(std::is_same_v<decltype(slice.shape), ragged::StaticShape<10, 8>>);

@@ -62,6 +62,26 @@ TEST_CASE("a plan comes back equal, with what equality does not look at") {
     CHECK(read_plan_json(support::written({"m", {}})) == ragged::ModelPlan{"m", {}});
 }
 
+TEST_CASE("what other axes keep whole comes back, of a slice in the dimensions of the slice") {
+    const ragged::GroupSpec group{"g",
+                                  {{"o", {8, 6}, ragged::rows(2), ragged::DType::u8, 0, false, 1},
+                                   {"s", {2, 4, 6}, {}, ragged::DType::u8, 0, true, 1},
+                                   {"t", {2, 4, 6}, {}, ragged::DType::u8, 0, true, 2},
+                                   {"never", {5}, {}, ragged::DType::u8, 0, false, 0},
+                                   {"none", {0, 4}, {}, ragged::DType::u8, 0, true, 1}}};
+    const ragged::ModelPlan plan{"m", {ragged::make_plan(group, 2, {}, {.alignment_bytes = 1})}};
+    const std::string text = support::written(plan);
+    CHECK(support::contains(text, R"("block": "rows:2", "align_bytes": 1, "whole_from": 1})"));
+    CHECK(support::contains(text, R"("granularity": 24, )"));
+    CHECK(support::contains(text, R"("align_bytes": 1, "whole_from": 0, "slice": 1})"));
+    CHECK(support::contains(text, R"("align_bytes": 1, "whole_from": 1, "slice": 1})"));
+    CHECK(support::contains(text, R"("sliced": true, "whole_from": 1})"));
+    const ragged::ModelPlan same = read_plan_json(text);
+    CHECK(same == plan);
+    CHECK(support::written(same) == text);
+    CHECK_FALSE(support::contains(good(), "whole_from"));
+}
+
 TEST_CASE("a text may have more keys, another order of them, other space") {
     CHECK(read_plan_json(changed("\"model\"", "\"more\": [{}], \"model\"")) == support::two_segments());
     CHECK(read_plan_json(changed(R"("name": "a", "shape": [6, 10])", R"("shape":[6,10],"name":"\u0061")")) ==
@@ -160,6 +180,18 @@ TEST_CASE("a tensor that cannot be") {
           tensor + "tensor 'a': each slice of a sliced tensor is an entry");
     CHECK(refusal("\"sliced\": true", "\"sliced\": true, \"slice\": 0", e) ==
           "groups[0].segments[0].tensors[2]: tensor 'e': each slice of a sliced tensor is an entry");
+    for (const char* dim : {"-1", "8", "-9223372036854775808", "4294967296"})
+        CHECK(refusal("\"offset\"", ragged::concat("\"whole_from\": ", dim, ", \"offset\""), a) ==
+              ragged::concat("groups[0].segments[0].tensors[0].whole_from: dimension ", dim,
+                             " is not in [0, 8)"));
+    CHECK(refusal("\"offset\"", "\"whole_from\": 2, \"offset\"", a) ==
+          tensor + "tensor 'a': whole from dimension 2, shape 6x10 has 2 dimensions");
+    CHECK(refusal("\"offset\"", "\"whole_from\": 0, \"offset\"", a) ==
+          "groups[0].segments[0].tensors[0].granularity: expected 60, found 10");
+    CHECK(refusal("\"offset\"", "\"whole_from\": 0, \"offset\"", e) ==
+          "groups[0].segments[0].tensors[2]: tensor 'e': whole from dimension 0, of which a sliced tensor "
+          "has its "
+          "slices");
     CHECK(refusal(R"([0, 4], "granularity": 1)", R"([0], "granularity": 1)", e) ==
           "groups[0].segments[0].tensors[2]: tensor 'e': shape 0 has no slices; a sliced tensor has 2 "
           "dimensions or more");
@@ -182,20 +214,22 @@ TEST_CASE("the order of registration has each place once") {
 
 TEST_CASE("slices come one after another and are alike; no other tensors share a name") {
     const std::string does_not_follow = "groups[0].segments[0].tensors[1]: slice 1 of tensor 's' does not "
-                                        "follow a slice 0 of the same shape, block, dtype and alignment";
+                                        "follow a slice 0 of the same shape, block, whole_from, dtype and "
+                                        "alignment";
     CHECK(refusal("\"slice\": 1", "\"slice\": 2", s1) ==
           "groups[0].segments[0].tensors[1]: slice 2 of tensor 's' does not follow a slice 1 of the same "
-          "shape, block, dtype and alignment");
+          "shape, block, whole_from, dtype and alignment");
     CHECK(refusal("\"slice\": 1", "\"slice\": -1", s1) ==
           "groups[0].segments[0].tensors[1].slice: slice -1 is negative");
     CHECK(refusal("[8]", "[2, 4]", s1) ==
           "groups[0].segments[0].tensors[1].granularity: expected 4, found 8");
     CHECK(refusal("[8], \"granularity\": 8", "[2, 4], \"granularity\": 4", s1) == does_not_follow);
     CHECK(refusal("u8", "i8", s1) == does_not_follow);
+    CHECK(refusal("\"offset\"", "\"whole_from\": 0, \"offset\"", s1) == does_not_follow);
     CHECK(refusal("\"align_bytes\": 4", "\"align_bytes\": 8", s1) == does_not_follow);
     CHECK(refusal("\"name\": \"s\"", "\"name\": \"t\"", s1) ==
           "groups[0].segments[0].tensors[1]: slice 1 of tensor 't' does not follow a slice 0 of the same "
-          "shape, block, dtype and alignment");
+          "shape, block, whole_from, dtype and alignment");
     CHECK(refusal("\"slice\": 1", "\"slice\": 0", s1) == "groups[0]: group 'g': duplicate tensor 's'");
     CHECK(refusal(", \"slice\": 1", "", s1) == "groups[0]: group 'g': duplicate tensor 's'");
     CHECK(refusal("\"name\": \"b\"", "\"name\": \"a\"") == "groups[0]: group 'g': duplicate tensor 'a'");

@@ -27,6 +27,7 @@ bool accepted(const Shape& shape, const Block& block) {
 constexpr ragged::Group layer{
     ragged::Tensor{"wq", {64, 32}, ragged::tile({32, 32})},
     ragged::Tensor{"norm", {32}, {}, ragged::DType::f32},
+    ragged::Tensor{"experts", {4, 8, 8}, {}, ragged::DType::bf16, 16, true, 2},
 };
 
 } // namespace
@@ -37,6 +38,8 @@ TEST_CASE("blocks say what they are, in the words of the command line") {
     CHECK(ragged::to_string(ragged::tile({32, 16})) == "block:32x16");
     CHECK(ragged::to_string(ragged::whole()) == "whole");
     CHECK(ragged::to_string(Block{}) == "elements:1");
+    CHECK(ragged::to_string(ragged::rows(16), -1) == "rows:16");
+    CHECK(ragged::to_string(ragged::rows(16), 1) == "rows:16 whole from dimension 1");
 }
 
 TEST_CASE("blocks are equal when kind and sizes are") {
@@ -90,6 +93,35 @@ TEST_CASE("a tensor without elements takes any tile of its rank") {
     CHECK_FALSE(accepted({0, 4}, ragged::tile({2})));
 }
 
+TEST_CASE("what stays whole from a dimension is one of the tensor, behind the slices of a stack") {
+    const auto with = [](const Shape& shape, int whole_from, bool sliced = false) {
+        return TensorSpec{"wo", shape, {}, ragged::DType::bf16, 0, sliced, whole_from};
+    };
+    for (int dim = -1; dim < 3; ++dim)
+        CHECK_NOTHROW(ragged::check_block(with({2, 4, 6}, dim)));
+    CHECK_NOTHROW(ragged::check_block(with({0, 4}, 1)));
+    CHECK_NOTHROW(ragged::check_block(with({2, 4}, 1, true)));
+    CHECK_NOTHROW(ragged::check_block(with({}, -1)));
+    CHECK_THROWS_WITH_AS(ragged::check_block(with({4, 6}, 2)),
+                         "tensor 'wo': whole from dimension 2, shape 4x6 has 2 dimensions",
+                         ragged::SpecError);
+    CHECK_THROWS_WITH_AS(ragged::check_block(with({4, 6}, -2)),
+                         "tensor 'wo': whole from dimension -2, shape 4x6 has 2 dimensions",
+                         ragged::SpecError);
+    CHECK_THROWS_WITH_AS(ragged::check_block(with({}, 0)),
+                         "tensor 'wo': whole from dimension 0, shape scalar has 0 dimensions",
+                         ragged::SpecError);
+    CHECK_THROWS_WITH_AS(ragged::check_block(with({4, 6}, 0, true)),
+                         "tensor 'wo': whole from dimension 0, of which a sliced tensor has its slices",
+                         ragged::SpecError);
+
+    static_assert(ragged::Tensor{}.whole_from == -1);
+    CHECK(ragged::slice_of(with({2, 4, 6}, -1, true)).whole_from == -1);
+    CHECK(ragged::slice_of(with({2, 4, 6}, 1, true)).whole_from == 0); // the slice is never cut
+    CHECK(ragged::slice_of(with({2, 4, 6}, 2, true)).whole_from == 1);
+    CHECK_FALSE(with({2, 4}, 1) == with({2, 4}, -1));
+}
+
 TEST_CASE("two tensors of one name are refused") {
     const ragged::GroupSpec good{"layers.0", {{"a", {1}}, {"b", {1}}, {"A", {1}}}};
     CHECK_NOTHROW(ragged::check_names(good));
@@ -100,15 +132,18 @@ TEST_CASE("two tensors of one name are refused") {
 }
 
 TEST_CASE("a group written as a constant is the same group at run time") {
-    static_assert(layer.tensors.size() == 2 && layer.tensors[0].name == "wq");
+    static_assert(layer.tensors.size() == 3 && layer.tensors[0].name == "wq");
     static_assert(layer.tensors[0].dtype == ragged::DType::bf16); // the default
     const ragged::GroupSpec group = layer.spec("layers.0");
     CHECK(group.name == "layers.0");
-    REQUIRE(group.tensors.size() == 2);
-    for (std::size_t i = 0; i < 2; ++i) {
+    REQUIRE(group.tensors.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
         CHECK(group.tensors[i].name == layer.tensors[i].name);
         CHECK(group.tensors[i].shape == layer.tensors[i].shape);
         CHECK(group.tensors[i].block == layer.tensors[i].block);
         CHECK(group.tensors[i].dtype == layer.tensors[i].dtype);
+        CHECK(group.tensors[i].align_bytes == layer.tensors[i].align_bytes);
+        CHECK(group.tensors[i].sliced == layer.tensors[i].sliced);
+        CHECK(group.tensors[i].whole_from == layer.tensors[i].whole_from);
     }
 }
