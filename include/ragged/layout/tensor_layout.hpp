@@ -8,7 +8,6 @@
 //     mine.global(0);                                       // the tensor's element that is stored first
 #pragma once
 
-#include <algorithm> // std::max, std::min
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include <ragged/core/hash.hpp>
+#include <ragged/layout/local_spec.hpp>
 #include <ragged/layout/placement.hpp>
 #include <ragged/layout/portion.hpp>
 #include <ragged/layout/strided_ragged_shard.hpp>
@@ -29,30 +29,10 @@ namespace detail {
 
 template <class Topology, class Placements>
 constexpr void check_axes() {
-    static_assert(
-        [] {
-            for (std::string_view axis : Placements::axes)
-                if (Topology::find(axis) == Topology::num_axes)
-                    return false;
-            return true;
-        }(),
-        "ragged: the topology has no axis of a name that is given a placement");
+    check_known_axes<Topology, Placements>();
     static_assert(
         Placements::size == Topology::num_axes,
         "ragged: give every axis of the topology a placement; Replicate{} where ranks hold the same");
-}
-
-/// The part of a tensor as a tensor of its own: a tile larger than the part is the part.
-template <class Name>
-constexpr BasicTensorSpec<Name> part_of(BasicTensorSpec<Name> tensor, const Shape& box) {
-    if (tensor.block.kind == Block::Kind::tile) {
-        Shape sizes;
-        for (int dim = 0; dim < box.rank(); ++dim)
-            sizes.push_back(std::min(tensor.block.sizes[dim], std::max<std::int64_t>(box[dim], 1)));
-        tensor.block.sizes = sizes;
-    }
-    tensor.shape = box;
-    return tensor;
 }
 
 } // namespace detail
@@ -184,25 +164,9 @@ class TensorLayout {
         }
     }
 
-    /// The elements that a run of `box` must hold whole for the other axes' sake.
-    static constexpr std::int64_t stride_kept(const Shape& box) {
-        std::int64_t stride = 1;
-        for (std::size_t i = 0; i < max_depth; ++i) {
-            const int dim = PlacementsType::kinds[i].dim;
-            if (dim >= 1 || (dim == 0 && i > ragged_position))
-                stride = std::max(stride, inner_elements(box, std::max(dim, 1) - 1));
-        }
-        return stride;
-    }
-
     static constexpr const BasicTensorSpec<Name>& checked(const BasicTensorSpec<Name>& spec) {
         detail::check_axes<Topology, PlacementsType>();
-        check_block(spec);
-        for (std::size_t i = 0; i < max_depth; ++i)
-            if (const int dim = PlacementsType::kinds[i].dim; dim >= spec.shape.rank())
-                throw SpecError(concat("tensor '", spec.name, "': axis '", PlacementsType::axes[i],
-                                       "' shards dimension ", dim, ", shape ", to_string(spec.shape), " has ",
-                                       spec.shape.rank(), " dimensions"));
+        detail::check_shards<PlacementsType>(spec);
         return spec;
     }
 
@@ -216,7 +180,7 @@ class TensorLayout {
             std::vector<StridedRaggedShard::Part> parts;
             for (std::int64_t p = 0; p < num_parts; ++p) {
                 const Portion box = portion_of_part(p);
-                const CutPattern cuts = cuts_of(detail::part_of(spec_, box.box)).every(stride_kept(box.box));
+                const CutPattern cuts = cuts_of(detail::part_of<PlacementsType>(spec_, box.box));
                 parts.push_back({box, shard_of_part(cuts)});
             }
             return StridedRaggedShard(std::move(parts));
