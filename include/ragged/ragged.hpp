@@ -31,6 +31,7 @@
 #include <ragged/layout/block_grid.hpp>
 #include <ragged/layout/copy_run.hpp>
 #include <ragged/layout/group_layout.hpp>
+#include <ragged/layout/local_spec.hpp>
 #include <ragged/layout/placement.hpp>
 #include <ragged/layout/portion.hpp>
 #include <ragged/layout/ragged_shard.hpp>
@@ -61,6 +62,7 @@
 #include <ragged/plan/segment_sizes.hpp>
 #include <ragged/plan/static_plan.hpp>
 #include <ragged/plan/unequal_plan.hpp>
+#include <ragged/plan/whole_axis_cost.hpp>
 
 // buffer: one rank's memory over a plan
 #include <ragged/buffer/arena.hpp>

@@ -15,6 +15,7 @@
 #include <ragged/plan/advice.hpp>
 #include <ragged/plan/make_plan.hpp>
 #include <ragged/plan/policy/comparison.hpp>
+#include <ragged/plan/whole_axis_cost.hpp>
 #include <ragged/report/group_runs.hpp>
 #include <ragged/report/text.hpp>
 
@@ -158,6 +159,24 @@ inline void write_advice(std::ostream& out, const ModelPlan& model, const std::v
 
 } // namespace detail
 
+/// "group 'layers.0' on 16 devices: keeping axes whole costs 2.100 % padding, 2.300 % instead of 0.200 %;
+/// 'o_proj', whole from dimension 1, sets the shards".
+inline std::string to_string(const WholeAxisCost& cost) {
+    using detail::percent, detail::printable;
+    const std::string start =
+        concat("group '", printable(cost.group), "' on ", detail::grouped(cost.num_devices),
+               " devices: keeping axes whole costs ");
+    if (cost.added() <= 0)
+        return concat(start, "nothing, padding is ", percent(cost.padding_ratio));
+    std::string text = concat(start, percent(cost.added()), " padding, ", percent(cost.padding_ratio),
+                              " instead of ", percent(cost.blocks_padding_ratio));
+    if (!cost.tensor.empty())
+        text += concat("; '", printable(cost.tensor), "'",
+                       cost.whole_from < 0 ? "" : concat(", whole from dimension ", cost.whole_from, ","),
+                       " sets the shards");
+    return text;
+}
+
 /// For each kind of group what forces its shard and what the padding costs, then the remedies and other
 /// layouts beside this plan.
 /// @param advice  of advise() for the same model, devices, policy and options
@@ -189,7 +208,7 @@ inline void write_explanation(std::ostream& out, const ModelPlan& model, const s
                 const PlacedTensor& tensor = plan.tensors[static_cast<std::size_t>(blames[i].tensor)];
                 out << "S is set by " << shortened(tensor.spec.name, 48) << " "
                     << to_string(tensor.spec.shape) << ", cut in steps of " << grouped(blames[i].step_elems)
-                    << " elements (" << to_string(tensor.spec.block) << ")\n";
+                    << " elements (" << to_string(tensor.spec.block, tensor.spec.whole_from) << ")\n";
             }
         }
         out << "    gathered the group takes " << human_bytes(plan.peak_bytes({}, dtype)) << ", a shard "

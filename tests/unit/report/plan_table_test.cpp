@@ -75,6 +75,25 @@ TEST_CASE("the explanation names the tensor, its granularity and other layouts")
         CHECK(contains(out.str(), layout));
 }
 
+TEST_CASE("what other axes keep whole is in the explanation, and its cost a sentence") {
+    const ragged::GroupSpec group{"g", {{"o\n", {4, 3000}, {}, ragged::DType::u8, 0, false, 1}}};
+    std::ostringstream out;
+    ragged::write_explanation(out, {"m", {ragged::make_plan(group, 3, {}, {.alignment_bytes = 1})}}, {});
+    CHECK(contains(out.str(), "4x3000, cut in steps of 3,000 elements (elements:1 whole from dimension 1)"));
+
+    ragged::WholeAxisCost cost = ragged::whole_axis_cost(group, 3, {}, {.alignment_bytes = 1});
+    CHECK(ragged::to_string(cost) ==
+          "group 'g' on 3 devices: keeping axes whole costs 50.0 % padding, 50.0 % instead of 0.000 %; "
+          "'o\xef\xbf\xbd', whole from dimension 1, sets the shards");
+    cost.whole_from = -1;
+    CHECK(contains(ragged::to_string(cost), "0.000 %; 'o\xef\xbf\xbd' sets the shards"));
+    cost.tensor = "";
+    CHECK(ragged::to_string(cost) ==
+          "group 'g' on 3 devices: keeping axes whole costs 50.0 % padding, 50.0 % instead of 0.000 %");
+    CHECK(ragged::to_string(ragged::whole_axis_cost(group, 4, {}, {.alignment_bytes = 1})) ==
+          "group 'g' on 4 devices: keeping axes whole costs nothing, padding is 0.000 %");
+}
+
 TEST_CASE("the explanation names each remedy with its numbers, in the order of the advice") {
     const auto advice = [](ragged::Remedy remedy, std::int64_t saved) {
         ragged::Advice result;
