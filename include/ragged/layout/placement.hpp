@@ -4,11 +4,9 @@
 // How a tensor lies on a mesh: one placement per axis, in the order in which they are applied. The order is
 // what `then` says, whatever the order of the mesh's axes:
 //
-//     using Mesh = ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard">, ragged::Axis<"tensor",
-//     4>>; constexpr auto column = ragged::place<"tensor">(ragged::Shard<1>{})          // first cut the
-//     columns,
-//                                 .then<"shard">(ragged::RaggedEvenly{})           // then what is left by
-//                                 blocks .then<"replica">(ragged::Replicate{});
+//     constexpr auto column = ragged::place<"tensor">(ragged::Shard<1>{})     // first cut the columns,
+//                                 .then<"shard">(ragged::RaggedEvenly{})      // what is left by blocks
+//                                 .then<"replica">(ragged::Replicate{});
 //
 // The kinds are types, so that what moves a tensor between two placements is chosen by the compiler.
 #pragma once
@@ -194,7 +192,10 @@ class Placements {
         return std::get<I>(along_).placement;
     }
 
-    constexpr bool operator==(const Placements&) const = default;
+    /// Where all rules compare. Layouts compare what the rules say, so a rule need not.
+    constexpr bool operator==(const Placements& other) const requires(std::equality_comparable<Along>&&...) {
+        return along_ == other.along_;
+    }
 
   private:
     std::tuple<Along...> along_;

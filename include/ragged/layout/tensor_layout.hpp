@@ -8,6 +8,7 @@
 //     mine.global(0);                                       // the tensor's element that is stored first
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -33,6 +34,18 @@ constexpr void check_axes() {
     static_assert(
         Placements::size == Topology::num_axes,
         "ragged: give every axis of the topology a placement; Replicate{} where ranks hold the same");
+}
+
+/// What a rule says, checked once more: it may be anyone's.
+constexpr RaggedShard checked_shard(const RaggedShard& shard, const CutPattern& cuts,
+                                    std::int64_t num_ranks) {
+    if (shard.num_ranks() != num_ranks || shard.elements() != cuts.elements)
+        throw PlanError(concat("the rule cuts ", shard.elements(), " elements over ", shard.num_ranks(),
+                               " ranks, there are ", cuts.elements, " over ", num_ranks));
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t rank = 0; rank < num_ranks; ++rank)
+        offsets.push_back(shard.offset(rank));
+    return RaggedShard::from_offsets(cuts, offsets);
 }
 
 } // namespace detail
@@ -66,15 +79,24 @@ class TensorLayout {
     constexpr std::int64_t num_ranks() const { return topology_.num_ranks(); }
 
     /// What `rank` holds, or would after the first `depth` placements only.
-    /// @pre 0 <= rank < num_ranks()
+    /// @pre 0 <= rank < num_ranks(), depth <= max_depth
     constexpr Portion portion(std::int64_t rank, std::size_t depth = max_depth) const {
         const auto at = topology_.coordinates(rank);
         Portion result = Portion::of(spec_.shape);
-        std::int64_t part = 0;
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (apply<I>(result, part, at, depth), ...);
+        std::int64_t part = 0; // of the ragged axis
+        for (std::size_t i = 0; i < depth; ++i) {
+            const PlacementKind& kind = PlacementsType::kinds[i];
+            const std::size_t axis = axes[i];
+            if (kind.kind == PlacementKind::Kind::shard) {
+                result.keep_chunk(kind.dim, topology_.size(axis), at[axis]);
+                part = part * topology_.size(axis) + at[axis];
+            }
+            if constexpr (has_ragged)
+                if (i == ragged_position) {
+                    const RaggedShard& shard = ragged_.part(part).shard;
+                    result.keep_run(shard.offset(at[axis]), shard.size(at[axis]));
+                }
         }
-        (std::make_index_sequence<max_depth>{});
         return result;
     }
 
@@ -95,10 +117,13 @@ class TensorLayout {
 
     constexpr void add_to(detail::Hash& hash) const {
         hash.add(spec_.name);
+        hash.add(std::int64_t{spec_.shape.rank()});
         for (int dim = 0; dim < spec_.shape.rank(); ++dim)
             hash.add(spec_.shape[dim]);
-        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis) {
+            hash.add(Topology::names[axis]);
             hash.add(topology_.size(axis));
+        }
         for (std::size_t i = 0; i < max_depth; ++i) {
             const PlacementKind& kind = PlacementsType::kinds[i];
             hash.add(PlacementsType::axes[i]);
@@ -117,8 +142,7 @@ class TensorLayout {
         std::string text = concat("tensor '", spec_.name, "' ", to_string(spec_.shape), ":");
         for (std::size_t i = 0; i < max_depth; ++i) {
             text += concat(i == 0 ? " '" : ", then '", PlacementsType::axes[i], "' of ",
-                           topology_.size(Topology::find(PlacementsType::axes[i])), " ",
-                           to_string(PlacementsType::kinds[i]));
+                           topology_.size(axes[i]), " ", to_string(PlacementsType::kinds[i]));
             if constexpr (has_ragged)
                 if (i == ragged_position) {
                     text += " at";
@@ -141,28 +165,17 @@ class TensorLayout {
         return false;
     }();
 
+    /// Of the topology, in order of application.
+    static constexpr std::array<std::size_t, max_depth> axes = [] {
+        std::array<std::size_t, max_depth> result{};
+        for (std::size_t i = 0; i < max_depth; ++i)
+            result[i] = Topology::find(PlacementsType::axes[i]);
+        return result;
+    }();
+
     struct Nothing {
         constexpr bool operator==(const Nothing&) const = default;
     };
-
-    template <std::size_t I>
-    static constexpr std::size_t axis_of = Topology::find(PlacementsType::axes[I]);
-
-    template <std::size_t I>
-    constexpr void apply(Portion& result, std::int64_t& part,
-                         const std::array<std::int64_t, Topology::num_axes>& at, std::size_t depth) const {
-        constexpr PlacementKind kind = PlacementsType::kinds[I];
-        const std::int64_t size = topology_.size(axis_of<I>), index = at[axis_of<I>];
-        if (I >= depth)
-            return;
-        if constexpr (kind.kind == PlacementKind::Kind::shard) {
-            result.keep_chunk(kind.dim, size, index);
-            part = part * size + index;
-        } else if constexpr (kind.is_ragged()) {
-            const RaggedShard& shard = ragged_.part(part).shard;
-            result.keep_run(shard.offset(index), shard.size(index));
-        }
-    }
 
     static constexpr const BasicTensorSpec<Name>& checked(const BasicTensorSpec<Name>& spec) {
         detail::check_axes<Topology, PlacementsType>();
@@ -176,7 +189,7 @@ class TensorLayout {
             std::int64_t num_parts = 1;
             for (std::size_t i = 0; i < ragged_position; ++i)
                 if (PlacementsType::kinds[i].cuts())
-                    num_parts *= topology_.size(Topology::find(PlacementsType::axes[i]));
+                    num_parts *= topology_.size(axes[i]);
             std::vector<StridedRaggedShard::Part> parts;
             for (std::int64_t p = 0; p < num_parts; ++p) {
                 const Portion box = portion_of_part(p);
@@ -194,28 +207,20 @@ class TensorLayout {
         std::array<std::int64_t, Topology::num_axes> at{};
         for (std::size_t i = ragged_position; i-- > 0;)
             if (PlacementsType::kinds[i].cuts()) {
-                const std::size_t axis = Topology::find(PlacementsType::axes[i]);
-                at[axis] = p % topology_.size(axis);
-                p /= topology_.size(axis);
+                at[axes[i]] = p % topology_.size(axes[i]);
+                p /= topology_.size(axes[i]);
             }
         return portion(topology_.rank(at), ragged_position);
     }
 
     constexpr RaggedShard shard_of_part(const CutPattern& cuts) const {
-        constexpr std::string_view axis = PlacementsType::axes[ragged_position];
-        const std::int64_t num_ranks = topology_.size(Topology::find(axis));
+        const std::int64_t num_ranks = topology_.size(axes[ragged_position]);
         try {
-            RaggedShard shard = placements_.template get<ragged_position>()(cuts, num_ranks);
-            std::vector<std::int64_t> offsets; // checked once more: a rule may be anyone's
-            for (std::int64_t rank = 0; rank < shard.num_ranks(); ++rank)
-                offsets.push_back(shard.offset(rank));
-            if (shard.num_ranks() != num_ranks || shard.elements() != cuts.elements)
-                throw PlanError(concat("the rule cuts ", shard.elements(), " elements over ",
-                                       shard.num_ranks(), " ranks, there are ", cuts.elements, " over ",
-                                       num_ranks));
-            return RaggedShard::from_offsets(cuts, offsets);
+            return detail::checked_shard(placements_.template get<ragged_position>()(cuts, num_ranks), cuts,
+                                         num_ranks);
         } catch (const PlanError& error) {
-            throw PlanError(concat("tensor '", spec_.name, "' along axis '", axis, "': ", error.what()));
+            throw PlanError(concat("tensor '", spec_.name, "' along axis '",
+                                   PlacementsType::axes[ragged_position], "': ", error.what()));
         }
     }
 
