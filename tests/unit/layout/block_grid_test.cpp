@@ -90,6 +90,46 @@ TEST_CASE("a row of positions is all cuts or not, by asking one after another; f
     static_assert(long_period.are_cuts(max_count / 3, 2 * (max_count / 3)));
 }
 
+TEST_CASE("the cuts on multiples of a stride of the tensor, by asking each cut") {
+    for (std::int64_t a = 0; a <= 5; ++a)
+        for (std::int64_t b = 0; b <= 5; ++b)
+            for (std::int64_t c = 0; c <= 5; ++c) {
+                const Shape shape{a, b, c};
+                std::vector<ragged::Block> blocks{ragged::whole()};
+                for (const std::int64_t count : {1, 2, 3, 4, 6, 7, 25, 1000}) {
+                    blocks.push_back(ragged::elements(count));
+                    blocks.push_back(ragged::rows(count));
+                }
+                for (std::int64_t x = 1; x <= std::max<std::int64_t>(a, 1); ++x)
+                    for (std::int64_t y = 1; y <= std::max<std::int64_t>(b, 1); ++y)
+                        for (std::int64_t z = 1; z <= std::max<std::int64_t>(c, 1); ++z)
+                            blocks.push_back(ragged::tile({x, y, z}));
+                for (const ragged::Block& block : blocks)
+                    for (const std::int64_t stride : {std::int64_t{1}, c, b * c, a * b * c}) {
+                        if (stride == 0)
+                            continue;
+                        const CutPattern cuts = ragged::cuts_of(TensorSpec{"t", shape, block});
+                        const CutPattern some = cuts.every(stride);
+                        std::int64_t unit = 0;
+                        for (std::int64_t p = 0; p <= cuts.elements; ++p) {
+                            const bool expected = cuts.is_cut(p) && p % stride == 0;
+                            if (some.is_cut(p) != expected || (expected && some.cut(unit) != p))
+                                FAIL_CHECK(ragged::to_string(shape), " in ", ragged::to_string(block),
+                                           ", every ", stride, ": ", p);
+                            unit += expected ? 1 : 0;
+                        }
+                        if (some.elements != cuts.elements || some.num_units() != unit - 1)
+                            FAIL_CHECK(ragged::to_string(shape), " in ", ragged::to_string(block), ", every ",
+                                       stride, ": units");
+                    }
+            }
+    static_assert(CutPattern{60, 4, 60}.every(6) == CutPattern{60, 12, 60});
+    static_assert(CutPattern{60, 20, 30}.every(30) == CutPattern{60, 30, 60}); // slices of [2, 6, 5]
+    static_assert(CutPattern{60, 20, 30}.every(5) == CutPattern{60, 20, 30});  // its rows
+    static_assert(CutPattern{12, max_count, 12}.every(3) == CutPattern{12, max_count, 12}); // whole
+    static_assert(CutPattern{0, 1, 1}.every(8) == CutPattern{0, 1, 1});
+}
+
 TEST_CASE("is_cut is false outside the tensor") {
     constexpr CutPattern cuts{30, 10, 30};
     static_assert(cuts.is_cut(0) && cuts.is_cut(10) && cuts.is_cut(30));
