@@ -49,13 +49,25 @@ struct Shard {
     constexpr bool operator==(const Shard&) const = default;
 };
 
-/// A ragged rule cuts what earlier placements left into runs of blocks, one per rank of the axis.
-/// rule(cuts, num_ranks) -> RaggedShard. A rule without members is known to the compiler whole: two tensors
-/// under it are cut alike.
+namespace detail {
+
+/// A rule that says how each part is cut which earlier placements left.
 template <class R>
-concept ragged_rule = std::copyable<R> && requires(const R& rule, const CutPattern& cuts) {
-    { rule(cuts, std::int64_t{1}) } -> std::same_as<RaggedShard>;
+concept cuts_by_part = requires(const R& rule, std::int64_t part, const CutPattern& cuts) {
+    { rule(part, cuts, std::int64_t{1}) } -> std::same_as<RaggedShard>;
 };
+
+} // namespace detail
+
+/// A ragged rule cuts what earlier placements left into runs of blocks, one per rank of the axis:
+/// rule(cuts, num_ranks) -> RaggedShard. Or rule(part, cuts, num_ranks), for parts that are cut each in its
+/// own way: their index is row-major over the coordinates along the axes that cut before. A rule without
+/// members is known to the compiler whole: two tensors under it are cut alike.
+template <class R>
+concept ragged_rule = std::copyable<R> &&
+    (detail::cuts_by_part<R> || requires(const R& rule, const CutPattern& cuts) {
+        { rule(cuts, std::int64_t{1}) } -> std::same_as<RaggedShard>;
+    });
 
 /// As many blocks on each rank, as far as they go.
 struct RaggedEvenly {

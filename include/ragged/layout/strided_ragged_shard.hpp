@@ -70,6 +70,15 @@ class StridedRaggedShard {
         return {-1, -1, -1};
     }
 
+    /// As a placement it is the rule that gives each part its own ragged shard: that of a plan for each
+    /// coordinate of a tensor-parallel axis, say.
+    /// @throws PlanError  there is no such part
+    constexpr RaggedShard operator()(std::int64_t index, const CutPattern&, std::int64_t) const {
+        if (index >= num_parts())
+            throw PlanError(concat("part ", index, " is asked for, there are ", num_parts()));
+        return part(index).shard;
+    }
+
     constexpr bool operator==(const StridedRaggedShard&) const = default;
 
   private:

@@ -194,7 +194,7 @@ class TensorLayout {
             for (std::int64_t p = 0; p < num_parts; ++p) {
                 const Portion box = portion_of_part(p);
                 const CutPattern cuts = cuts_of(detail::part_of<PlacementsType>(spec_, box.box));
-                parts.push_back({box, shard_of_part(cuts)});
+                parts.push_back({box, shard_of_part(p, cuts)});
             }
             return StridedRaggedShard(std::move(parts));
         } else {
@@ -213,11 +213,14 @@ class TensorLayout {
         return portion(topology_.rank(at), ragged_position);
     }
 
-    constexpr RaggedShard shard_of_part(const CutPattern& cuts) const {
+    constexpr RaggedShard shard_of_part(std::int64_t part, const CutPattern& cuts) const {
         const std::int64_t num_ranks = topology_.size(axes[ragged_position]);
+        const auto& rule = placements_.template get<ragged_position>();
         try {
-            return detail::checked_shard(placements_.template get<ragged_position>()(cuts, num_ranks), cuts,
-                                         num_ranks);
+            if constexpr (detail::cuts_by_part<std::remove_cvref_t<decltype(rule)>>)
+                return detail::checked_shard(rule(part, cuts, num_ranks), cuts, num_ranks);
+            else
+                return detail::checked_shard(rule(cuts, num_ranks), cuts, num_ranks);
         } catch (const PlanError& error) {
             throw PlanError(concat("tensor '", spec_.name, "' along axis '",
                                    PlacementsType::axes[ragged_position], "': ", error.what()));

@@ -346,3 +346,28 @@ TEST_CASE("in constant expressions") {
     static_assert(even.portion(5).corner[0] == 3 && even.num_ranks() == 6 && even.spec().name == "w");
     static_assert(even.topology().num_ranks() == 6 && even.placements().size == 2);
 }
+
+TEST_CASE("a strided ragged shard as a placement cuts each part as it says") {
+    using Grid = ragged::Topology<ragged::Axis<"shard", 3>, ragged::Axis<"tensor", 2>>;
+    const ragged::TensorSpec spec{"w", {7, 4}, ragged::rows(1)};
+    const ragged::TensorLayout even(
+        spec, Grid(), ragged::place<"tensor">(ragged::Shard<0>{}).then<"shard">(ragged::RaggedEvenly{}));
+    const ragged::TensorLayout weighted(
+        spec, Grid(),
+        ragged::place<"tensor">(ragged::Shard<0>{}).then<"shard">(ragged::RaggedByWeights{{0, 1, 2}}));
+    const ragged::StridedRaggedShard mixed({even.ragged().part(0), weighted.ragged().part(1)});
+    const ragged::TensorLayout layout(spec, Grid(),
+                                      ragged::place<"tensor">(ragged::Shard<0>{}).then<"shard">(mixed));
+    CHECK(layout.ragged() == mixed);
+    for (std::int64_t rank = 0; rank < 6; ++rank)
+        CHECK(layout.portion(rank) == (rank % 2 == 0 ? even : weighted).portion(rank));
+    CHECK_THROWS_WITH_AS(
+        (ragged::TensorLayout(spec, Grid(),
+                              ragged::place<"shard">(mixed).then<"tensor">(ragged::Shard<0>{}))),
+        "tensor 'w' along axis 'shard': the rule cuts 16 elements over 3 ranks, there are 28 over 3",
+        ragged::PlanError);
+    const ragged::StridedRaggedShard one({even.ragged().part(0)});
+    CHECK_THROWS_WITH_AS(
+        (ragged::TensorLayout(spec, Grid(), ragged::place<"tensor">(ragged::Shard<0>{}).then<"shard">(one))),
+        "tensor 'w' along axis 'shard': part 1 is asked for, there are 1", ragged::PlanError);
+}
