@@ -107,6 +107,7 @@
 #include <ragged/redistribute/buffers.hpp>
 #include <ragged/redistribute/counts.hpp>
 #include <ragged/redistribute/exchange.hpp>
+#include <ragged/redistribute/from_local.hpp>
 #include <ragged/redistribute/program.hpp>
 #include <ragged/redistribute/redistribution.hpp>
 #include <ragged/redistribute/route.hpp>

@@ -63,7 +63,8 @@ class TensorLayout {
     /// Placements that are taken in turn; depth d is what the first d of them leave.
     static constexpr std::size_t max_depth = PlacementsType::size;
 
-    /// @throws SpecError  a block that does not fit, or a Shard<dim> of a tensor that has no such dimension
+    /// @throws SpecError  a block that does not fit, a Shard<dim> of a tensor that has no such dimension, or
+    /// a sliced tensor on a ragged axis
     /// @throws PlanError  a ragged rule that does not fit the tensor or the axis
     /// Both name the tensor.
     constexpr TensorLayout(const BasicTensorSpec<Name>& spec, const Topology& topology,
@@ -180,6 +181,10 @@ class TensorLayout {
     static constexpr const BasicTensorSpec<Name>& checked(const BasicTensorSpec<Name>& spec) {
         detail::check_axes<Topology, PlacementsType>();
         detail::check_shards<PlacementsType>(spec);
+        if (has_ragged && spec.sliced)
+            throw SpecError(concat("tensor '", spec.name,
+                                   "' is sliced: over a ragged axis each slice is a tensor of its own, see "
+                                   "slice_of"));
         return spec;
     }
 

@@ -360,7 +360,7 @@ TEST_CASE("a strided ragged shard as a placement cuts each part as it says") {
                                       ragged::place<"tensor">(ragged::Shard<0>{}).then<"shard">(mixed));
     CHECK(layout.ragged() == mixed);
     for (std::int64_t rank = 0; rank < 6; ++rank)
-        CHECK(layout.portion(rank) == (rank % 2 == 0 ? even : weighted).portion(rank));
+        CHECK(layout.portion(rank) == (rank % 2 == 0 ? even.portion(rank) : weighted.portion(rank)));
     CHECK_THROWS_WITH_AS(
         (ragged::TensorLayout(spec, Grid(),
                               ragged::place<"shard">(mixed).then<"tensor">(ragged::Shard<0>{}))),
@@ -370,4 +370,14 @@ TEST_CASE("a strided ragged shard as a placement cuts each part as it says") {
     CHECK_THROWS_WITH_AS(
         (ragged::TensorLayout(spec, Grid(), ragged::place<"tensor">(ragged::Shard<0>{}).then<"shard">(one))),
         "tensor 'w' along axis 'shard': part 1 is asked for, there are 1", ragged::PlanError);
+}
+
+TEST_CASE("a sliced tensor has no one layout over a ragged axis: its slices have") {
+    using Line = ragged::Topology<ragged::Axis<"shard", 2>>;
+    const ragged::TensorSpec stack{"experts", {4, 5, 4}, ragged::rows(2), ragged::DType::bf16, 0, true};
+    CHECK_THROWS_WITH_AS(
+        (ragged::TensorLayout(stack, Line(), ragged::place<"shard">(ragged::RaggedEvenly{}))),
+        "tensor 'experts' is sliced: over a ragged axis each slice is a tensor of its own, see slice_of",
+        ragged::SpecError);
+    CHECK_NOTHROW((ragged::TensorLayout(stack, Line(), ragged::place<"shard">(ragged::Shard<0>{}))));
 }
