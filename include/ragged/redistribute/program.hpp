@@ -137,8 +137,20 @@ class Program {
         return reduce_scatter(stage_.split(axis), false, axis, true);
     }
 
-    ProgramStep all_reduce() {
+    /// @param place  first copy what is held to where gathers that follow expect it: then nothing is left to
+    /// copy between two collectives
+    ProgramStep all_reduce(bool place) {
         ProgramStep step;
+        if (place) {
+            step.copy = {area_, Area::destination, {}};
+            for (Tensor& tensor : tensors_) {
+                const Portion now = held(tensor);
+                const std::int64_t at = destination_of(tensor) + place_in(now, to_.portion(tensor.to, rank_));
+                append_run(step.copy.runs, tensor.at, at, now.elements);
+                tensor.at = at;
+            }
+            area_ = Area::destination;
+        }
         step.area = area_;
         for (const Tensor& tensor : tensors_)
             step.calls.push_back({tensor.at, {held(tensor).elements}});

@@ -491,6 +491,17 @@ class Redistribution {
                action == Action::scatter_from_root;
     }
 
+    /// Whether what step `I` leaves is only gathered, in place.
+    template <std::size_t I>
+    static constexpr bool gathers_follow = [] {
+        std::size_t next = I;
+        while (next < route.size && route.steps[next].action == Action::all_reduce)
+            ++next;
+        return next < route.size && route.steps[next].contiguous &&
+               (route.steps[next].action == Action::all_gather ||
+                route.steps[next].action == Action::broadcast);
+    }();
+
     template <std::size_t I, class R>
     void add_step(detail::Program& program, const detail::Stage& from, const detail::Stage& to, R& resource) {
         constexpr RouteStep step = route.steps[I];
@@ -503,7 +514,7 @@ class Redistribution {
             state_->add(program.reduce_scatter(to.at_depth(step.depth), true, step.axis, step.contiguous),
                         resource);
         else if constexpr (step.action == Action::all_reduce)
-            state_->add(program.all_reduce(), resource);
+            state_->add(program.all_reduce(gathers_follow<I>), resource);
         else if constexpr (is_exchange(step.action)) {
             detail::Exchange exchange;
             detail::ProgramStep made = program.exchange(exchange);

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ragged/layout/local_spec.hpp>
 #include <ragged/layout/placement.hpp>
 
 namespace ragged {
@@ -81,6 +82,7 @@ struct PlacementList {
     std::array<Cut, max_axes> cuts{};
     std::size_t num_cuts = 0;
     std::size_t num_axes = 0;
+    int kept_from = 0; // dimension that runs of the ragged axis keep whole, for the other axes' sake
 };
 
 template <class Topology, class Placements>
@@ -88,6 +90,7 @@ constexpr PlacementList list_placements() {
     static_assert(Topology::num_axes <= max_axes, "ragged: redistribution takes up to 8 axes");
     PlacementList list;
     list.num_axes = Topology::num_axes;
+    list.kept_from = kept_from<Placements>;
     for (std::size_t i = 0; i < Placements::size; ++i) {
         const std::size_t axis = Topology::find(Placements::axes[i]);
         list.by_axis[axis] = Placements::kinds[i];
@@ -129,7 +132,8 @@ constexpr Route make_route(const PlacementList& from, const PlacementList& to) {
     }
     std::size_t same = 0; // leading cuts that are surely alike
     while (same < from.num_cuts && same < to.num_cuts && from.cuts[same].axis == to.cuts[same].axis &&
-           from.cuts[same].kind == to.cuts[same].kind && to.cuts[same].kind.fixed)
+           from.cuts[same].kind == to.cuts[same].kind && to.cuts[same].kind.fixed &&
+           (!to.cuts[same].kind.is_ragged() || from.kept_from == to.kept_from))
         ++same;
     const bool extends = same == from.num_cuts;
     if (extends) // `to` cuts further what `from` cut: nothing else moves
