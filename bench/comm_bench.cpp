@@ -10,6 +10,7 @@
 #include <ragged/ragged.hpp>
 
 #include "support/paired.hpp"
+#include "support/ranks.hpp"
 
 namespace {
 
@@ -20,34 +21,10 @@ ragged::Plan plan_of(std::int64_t elements, int ranks) {
     return ragged::make_plan(group, ranks);
 }
 
-/// Time `ours` and `baseline` on every rank at once; rank 0 keeps the times between barriers.
-template <class Prepare>
-bench::Medians measure_ranks(int ranks, Prepare prepare) {
-    bench::Medians result{};
-    ragged::run_ranks(ranks, [&](ragged::LocalCommunicator world) {
-        auto [ours, baseline] = prepare(world);
-        std::vector<double> ours_seconds, baseline_seconds;
-        for (int repeat = -1; repeat < 9; ++repeat)
-            for (const bool is_ours : {false, true}) {
-                world.barrier().wait();
-                auto body = [&, &run_ours = ours, &run_baseline = baseline] {
-                    is_ours ? run_ours() : run_baseline();
-                    world.barrier().wait();
-                };
-                const double elapsed = bench::seconds(body);
-                if (repeat >= 0)
-                    (is_ours ? ours_seconds : baseline_seconds).push_back(elapsed);
-            }
-        if (world.rank() == 0)
-            result = {bench::median(ours_seconds), bench::median(baseline_seconds)};
-    });
-    return result;
-}
-
 void gather(benchmark::State& state) {
     const int ranks = static_cast<int>(state.range(0));
     const ragged::Plan plan = plan_of(state.range(1) << 18, ranks);
-    const auto medians = measure_ranks(ranks, [&](ragged::LocalCommunicator world) {
+    const auto medians = bench::measure_ranks(ranks, [&](ragged::LocalCommunicator world) {
         auto mesh = std::make_shared<ragged::Mesh<Grid, ragged::LocalCommunicator>>(Grid(ranks), world);
         static ragged::HostResource memory;
         auto buffer = std::make_shared<ragged::DBuffer<float, Grid>>(plan, *mesh, memory);
@@ -68,7 +45,7 @@ void reduce(benchmark::State& state) {
     const int ranks = static_cast<int>(state.range(0));
     const ragged::Plan plan = plan_of(state.range(1) << 18, ranks);
     using Partial = ragged::DBuffer<float, Grid, ragged::state::Partial>;
-    const auto medians = measure_ranks(ranks, [&](ragged::LocalCommunicator world) {
+    const auto medians = bench::measure_ranks(ranks, [&](ragged::LocalCommunicator world) {
         auto mesh = std::make_shared<ragged::Mesh<Grid, ragged::LocalCommunicator>>(Grid(ranks), world);
         static ragged::HostResource memory;
         auto buffer = std::make_shared<Partial>(plan, *mesh, memory);
