@@ -84,6 +84,34 @@ struct Portion {
         }
     }
 
+    /// Call visit(corner, extents, local) for the boxes of the tensor that together are the portion, in the
+    /// order of `local`, where each starts: 2 * rank - 1 of them at most. What checkpoints and other systems
+    /// are told.
+    template <class Visit>
+    constexpr void for_each_box(const Visit& visit) const {
+        for (std::int64_t done = 0; done < elements;) {
+            const std::int64_t position = first + done, left = elements - done;
+            int dim = 0; // the outermost of which whole steps start here and fit
+            std::int64_t step = box.rank() == 0 ? 1 : inner_elements(box, 0);
+            while (position % step != 0 || left < step)
+                step = inner_elements(box, ++dim);
+            std::array<std::int64_t, max_rank> start = corner;
+            Shape extents;
+            std::int64_t rest = position, count = 1;
+            for (int d = box.rank() - 1; d >= 0; --d) {
+                const std::int64_t at = rest % box[d];
+                start[static_cast<std::size_t>(d)] += at;
+                rest /= box[d];
+                if (d == dim)
+                    count = std::min(left / step, box[d] - at);
+            }
+            for (int d = 0; d < box.rank(); ++d)
+                extents.push_back(d < dim ? 1 : d == dim ? count : box[d]);
+            visit(start, extents, done);
+            done += count * step;
+        }
+    }
+
     /// Keep chunk `index` of `count` of dimension `dim`. The run must consist of whole steps of that
     /// dimension and all behind it; of whole rows for dimension 0.
     constexpr void keep_chunk(int dim, std::int64_t count, std::int64_t index) {

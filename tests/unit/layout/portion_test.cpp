@@ -4,6 +4,8 @@
 // Chunks and named portions. Portions of every small layout are in property/tensor_layout.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -171,4 +173,36 @@ TEST_CASE("a portion of a tensor beyond 32 bits") {
     }();
     static_assert(large.global(0) == (std::int64_t{1} << 50) + 3 * (1 << 20));
     static_assert(large.local(large.global((std::int64_t{1} << 40) - 1)) == (std::int64_t{1} << 40) - 1);
+}
+
+TEST_CASE("a portion is a few boxes of the tensor, whatever run of whatever box it is") {
+    for (const Shape& shape :
+         {Shape{}, Shape{7}, Shape{3, 4}, Shape{3, 1, 4}, Shape{2, 3, 4}, Shape{2, 2, 3, 2}})
+        for (int cut = -1; cut < shape.rank(); ++cut)
+            for (std::int64_t begin = 0; begin <= shape.elements(); ++begin)
+                for (std::int64_t end = begin; end <= shape.elements(); ++end) {
+                    Portion portion = Portion::of(shape);
+                    if (cut >= 0)
+                        portion.keep_chunk(cut, 2, 1);
+                    if (end > portion.elements)
+                        continue;
+                    portion.keep_run(begin, end - begin);
+                    std::int64_t next = 0, boxes = 0;
+                    bool right = true;
+                    portion.for_each_box([&](const auto& corner, const Shape& extents, std::int64_t local) {
+                        ++boxes;
+                        right = right && local == next && extents.rank() == shape.rank();
+                        for (std::int64_t i = 0; i < extents.elements(); ++i, ++next) {
+                            std::int64_t rest = i, global = 0, stride = 1;
+                            for (int d = shape.rank() - 1; d >= 0; --d) {
+                                global += (corner[static_cast<std::size_t>(d)] + rest % extents[d]) * stride;
+                                rest /= extents[d];
+                                stride *= shape[d];
+                            }
+                            right = right && global == portion.global(next);
+                        }
+                    });
+                    CHECK((right && next == portion.elements));
+                    CHECK(boxes <= std::max(1, 2 * shape.rank() - 1));
+                }
 }
