@@ -154,7 +154,7 @@ class Setup {
                       static_cast<int>(count * std::int64_t{sizeof(T)}), MPI_BYTE, MPI_COMM_WORLD);
     }
     static void reduce_scatter(T* base, std::int64_t count) {
-        const ragged::detail::mpi::Sum sum = ragged::detail::mpi::sum_of<T>();
+        const auto sum = ragged::detail::mpi::reducer_of<T>(ragged::Reduction::sum);
         MPI_Reduce_scatter_block(MPI_IN_PLACE, base, static_cast<int>(count), sum.type, sum.operation,
                                  MPI_COMM_WORLD);
     }
