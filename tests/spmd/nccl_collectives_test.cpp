@@ -68,7 +68,7 @@ void check_gather(Mesh<Topology, FakeCommunicator>& mesh, const PlanType& plan) 
     auto gathered = ragged::gather(std::move(weights), mesh).wait(); // compares plans, too
     expect_gathered(gathered);
     weights = ragged::release(std::move(gathered));
-    const auto* stream = mesh.world().stream();
+    const support::FakeStream* stream = mesh.world().stream();
     const int launches = stream->launches;
     auto again = ragged::gather(std::move(weights), mesh);
     expect(stream->launches == launches + (plan.padded_elements() > 0), "one launch for all segments");

@@ -19,7 +19,7 @@ namespace support {
 class FakeNccl {
   public:
     using Comm = FakeComm*;
-    using Stream = FakeStream*;
+    using Stream = FakeStreamName;
     using Event = FakeEvent*;
     using UniqueId = std::array<char, 128>;
     using Window = const void*;
@@ -228,6 +228,7 @@ class FakeNccl {
     }
     NcclStatus query_event(Event event) const {
         const std::lock_guard lock(world_->mutex);
+        world_->count_question(rank_);
         world_->progress();
         return event->reached == event->issued ? fake_success : ragged::nccl_in_progress;
     }

@@ -8,13 +8,17 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -57,6 +61,7 @@ struct FakeEvent {
 
 struct FakeStream;
 struct FakeGroup;
+class FakeWorld;
 
 struct FakeComm {
     FakeGroup* group;
@@ -87,7 +92,7 @@ struct FakeOperation {
 };
 
 struct FakeItem {
-    enum class Kind { operations, record, wait, copy };
+    enum class Kind { operations, record, wait, copy, work };
     Kind kind;
     std::vector<FakeOperation> operations{};
     FakeEvent* event = nullptr;
@@ -95,12 +100,32 @@ struct FakeItem {
     void* to = nullptr;
     const void* from = nullptr;
     std::size_t bytes = 0;
+    std::function<void()> body{}; // of work
 };
 
 struct FakeStream {
+    FakeWorld* world;
     std::deque<FakeItem> items{};
     std::deque<FakeItem> late{}; // taken, but still in progress
     int launches = 0;            // groups of operations, or single ones
+};
+
+/// Names a stream, as a CudaStream does.
+class FakeStreamName {
+  public:
+    FakeStreamName(FakeStream* stream)
+        : stream_(stream) {}
+    operator FakeStream*() const { return stream_; }
+    FakeStream* operator->() const { return stream_; }
+
+    void wait_for(const FakeStreamName& other) const;
+    /// Blocks the host.
+    void synchronise() const;
+    /// What a kernel does. Not for work that calls the world.
+    void enqueue(std::function<void()> body) const;
+
+  private:
+    FakeStream* stream_;
 };
 
 struct FakeGroup {
@@ -129,15 +154,18 @@ class FakeWorld {
   public:
     explicit FakeWorld(int ranks, FakeOptions options = {})
         : options_(std::move(options))
-        , streams_(static_cast<std::size_t>(ranks))
+        , streams_(static_cast<std::size_t>(ranks), FakeStream{this})
         , logs_(static_cast<std::size_t>(ranks))
-        , calls_(static_cast<std::size_t>(ranks)) {}
+        , calls_(static_cast<std::size_t>(ranks))
+        , questions_(static_cast<std::size_t>(ranks)) {}
+    FakeWorld(const FakeWorld&) = delete; // streams point to it
+    FakeWorld& operator=(const FakeWorld&) = delete;
 
     const FakeOptions& options() const { return options_; }
     FakeStream* stream(int rank) { return &streams_[static_cast<std::size_t>(rank)]; }
     FakeStream* another_stream() { // of any rank
         const std::lock_guard lock(mutex);
-        return &streams_.emplace_back();
+        return &streams_.emplace_back(FakeStream{this});
     }
     /// Let what a test enqueues run where it can.
     void run() {
@@ -149,6 +177,16 @@ class FakeWorld {
     std::vector<std::string> take_log(int rank) {
         const std::lock_guard lock(mutex);
         return std::exchange(logs_[static_cast<std::size_t>(rank)], {});
+    }
+    /// How often a rank asked whether an event was reached: it does so only where the host waits.
+    int questions(int rank) {
+        const std::lock_guard lock(mutex);
+        return questions_[static_cast<std::size_t>(rank)];
+    }
+    /// How often the host waited for a whole stream.
+    int synchronisations() {
+        const std::lock_guard lock(mutex);
+        return synchronisations_;
     }
     std::vector<std::string> complaints() {
         const std::lock_guard lock(mutex);
@@ -232,6 +270,30 @@ class FakeWorld {
         }
     }
 
+    void order(FakeStream& later, FakeStream& earlier) {
+        const std::lock_guard lock(mutex);
+        FakeEvent& event = orders_.emplace_back(FakeEvent{1, 0});
+        enqueue(earlier, {FakeItem::Kind::record, {}, &event, 1});
+        enqueue(later, {FakeItem::Kind::wait, {}, &event, 1});
+    }
+    /// @throws std::runtime_error  it takes too long
+    void synchronise(FakeStream& stream) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int round = 0;; ++round) {
+            {
+                const std::lock_guard lock(mutex);
+                synchronisations_ += round == 0;
+                progress();
+                if (stream.items.empty() && stream.late.empty())
+                    return;
+            }
+            if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20))
+                throw std::runtime_error("a stream does not end");
+            std::this_thread::yield();
+        }
+    }
+    void count_question(int rank) { ++questions_[static_cast<std::size_t>(rank)]; }
+
     void fail(FakeGroup& group, NcclStatus status, const std::string& text) {
         last_error_ = text;
         for (FakeComm* comm : group.members)
@@ -269,6 +331,9 @@ class FakeWorld {
             return item.event->reached >= item.version;
         case FakeItem::Kind::copy:
             std::memcpy(item.to, item.from, item.bytes);
+            return true;
+        case FakeItem::Kind::work:
+            item.body();
             return true;
         default:
             break;
@@ -423,6 +488,22 @@ class FakeWorld {
     std::vector<std::vector<std::string>> logs_;
     std::vector<std::map<std::string, int>> calls_;
     std::vector<std::string> complaints_;
+    std::vector<int> questions_;
+    int synchronisations_ = 0;
+    std::deque<FakeEvent> orders_; // a deque, as streams point to them
 };
+
+inline void FakeStreamName::wait_for(const FakeStreamName& other) const {
+    stream_->world->order(*stream_, *other.stream_);
+}
+inline void FakeStreamName::synchronise() const {
+    stream_->world->synchronise(*stream_);
+}
+inline void FakeStreamName::enqueue(std::function<void()> body) const {
+    FakeItem item{FakeItem::Kind::work};
+    item.body = std::move(body);
+    const std::lock_guard lock(stream_->world->mutex);
+    stream_->world->enqueue(*stream_, std::move(item));
+}
 
 } // namespace support

@@ -91,7 +91,7 @@ constexpr BasicTensorSpec<Name> local_spec(const BasicTensorSpec<Name>& spec, co
     detail::check_shards<PlacementsType>(spec);
     const auto at = topology.coordinates(Place<Topology>(topology, rank).rank);
     Portion portion = Portion::of(spec.shape);
-    for (std::size_t i = 0; i < PlacementsType::ragged_position; ++i)
+    for (std::size_t i = 0; i != PlacementsType::ragged_position; ++i)
         if (PlacementsType::kinds[i].cuts()) {
             const std::size_t axis = Topology::find(PlacementsType::axes[i]);
             portion.keep_chunk(PlacementsType::kinds[i].dim, topology.size(axis), at[axis]);

@@ -172,14 +172,14 @@ class Placements {
     /// Position of the placement along `axis`, or size.
     static constexpr std::size_t find(std::string_view axis) {
         std::size_t index = 0;
-        while (index < size && axes[index] != axis)
+        while (index != size && axes[index] != axis)
             ++index;
         return index;
     }
     /// Position of the one ragged placement, or size.
     static constexpr std::size_t ragged_position = [] {
         std::size_t index = 0;
-        while (index < size && !kinds[index].is_ragged())
+        while (index != size && !kinds[index].is_ragged())
             ++index;
         return index;
     }();

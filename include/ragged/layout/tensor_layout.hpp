@@ -160,7 +160,7 @@ class TensorLayout {
     static constexpr std::size_t ragged_position = PlacementsType::ragged_position;
     static constexpr bool has_ragged = ragged_position < max_depth;
     static constexpr bool strided = [] {
-        for (std::size_t i = 0; i < ragged_position && has_ragged; ++i)
+        for (std::size_t i = 0; i != ragged_position && has_ragged; ++i)
             if (PlacementsType::kinds[i].cuts())
                 return true;
         return false;
@@ -192,7 +192,7 @@ class TensorLayout {
     constexpr auto resolved() const {
         if constexpr (has_ragged) {
             std::int64_t num_parts = 1;
-            for (std::size_t i = 0; i < ragged_position; ++i)
+            for (std::size_t i = 0; i != ragged_position; ++i)
                 if (PlacementsType::kinds[i].cuts())
                     num_parts *= topology_.size(axes[i]);
             std::vector<StridedRaggedShard::Part> parts;

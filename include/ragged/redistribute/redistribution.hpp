@@ -60,6 +60,9 @@ template <class T, class Communicator, class E>
 class RedistributionState {
     using Completion = typename Communicator::Completion;
 
+  public:
+    /// Whether the copies and the operations are ordered by streams; else the host waits for one before it
+    /// starts the other.
     static constexpr bool on_stream = [] {
         if constexpr (requires(const E& executor) { executor.stream(); })
             return has_stream_wait<Communicator,
@@ -67,8 +70,10 @@ class RedistributionState {
         else
             return false;
     }();
-
-  public:
+    static_assert(
+        on_stream || !requires(const E& executor) { executor.stream(); },
+        "ragged: the executor works on a stream, so this redistribution needs a communicator whose "
+        "operations a stream can wait for");
     using Lines = std::array<Communicator*, max_axes>; // along each axis
 
     RedistributionState(Communicator& world, const Lines& lines, const E& executor)
@@ -113,7 +118,6 @@ class RedistributionState {
         source_ = source;
         destination_ = destination;
         running_ = true;
-        completions_.clear();
     }
 
     void copy_before(std::size_t step) { copy(copies_[step]); }
@@ -126,7 +130,7 @@ class RedistributionState {
         T* const base = area(step.area);
         const auto all = [&] {
             for (const ProgramCall& call : step.calls)
-                completions_.push_back(start(line, base + call.offset, call));
+                follow(start(line, base + call.offset, call));
         };
         order_after_copies(line);
         if constexpr (has_grouping<Communicator>)
@@ -195,39 +199,55 @@ class RedistributionState {
             receives_.push_back(
                 {(part.packed ? staged() : destination_) + part.offset, part.elements, part.peer});
         order_after_copies(world_);
-        completions_.push_back(world_.send_receive(std::span<const Message<const T>>(sends_),
-                                                   std::span<const Message<T>>(receives_)));
+        follow(world_.send_receive(std::span<const Message<const T>>(sends_),
+                                   std::span<const Message<T>>(receives_)));
     }
-    /// All is enqueued, or failed to.
-    void end(bool failed) {
-        if (failed)
-            running_ = false;
-        else if constexpr (on_stream)
+    /// All is enqueued.
+    void end() {
+        if constexpr (on_stream)
             finish_copies();
+    }
+    /// Not all could be enqueued: what was, ends.
+    void fail() noexcept {
+        try {
+            finish(false);
+        } catch (...) { // after the failure that is on its way
+        }
     }
 
-    /// Block the host until all is done.
-    void finish() {
+    /// Block the host until all is done. After a failure, until no copy runs any more.
+    void finish(bool complete = true) {
         running_ = false;
-        wait_for_operations();
-        if constexpr (on_stream)
+        if constexpr (on_stream) {
+            std::exception_ptr failure;
+            try {
+                wait_for_operations();
+            } catch (...) {
+                failure = std::current_exception();
+            }
             executor_.stream().synchronise();
-        else
-            finish_copies();
+            if (failure)
+                std::rethrow_exception(failure);
+        } else {
+            wait_for_operations();
+            if (complete)
+                finish_copies();
+        }
     }
+    /// From now on `stream`, and the executor's, are behind all of it: the staging memory may be used again
+    /// there, or given back.
     template <class Stream>
     void finish_on(const Stream& stream) {
         running_ = false;
-        for (Completion& operation : completions_)
-            operation.wait(stream);
-        stream.wait_for(executor_.stream());
+        settle();
+        completions_.clear();
+        const std::remove_cvref_t<decltype(executor_.stream())>& other = stream; // which may only convert
+        if (!(other == executor_.stream()))
+            other.wait_for(executor_.stream());
     }
 
     /// After a failure: whether an engine may yet write to the arrays or the staging memory.
-    bool holds() const {
-        return holds_memory(world_) ||
-               std::any_of(completions_.begin(), completions_.end(), detail::holds_memory<Completion>);
-    }
+    bool holds() const { return held_ || holds_memory(world_); }
 
     /// Of the copies between source and destination; nothing where they cannot be left out.
     std::optional<std::int64_t> in_place_shift() const {
@@ -265,11 +285,17 @@ class RedistributionState {
     }
     void settle() {
         if constexpr (on_stream) {
-            for (Completion& operation : completions_)
-                operation.wait(executor_.stream());
+            if (!completions_.empty() && !(world_.stream() == executor_.stream()))
+                completions_.back().wait(executor_.stream());
         } else {
             wait_for_operations();
         }
+    }
+    /// Keep the completion of what was started. On a stream the last one is that of all before it.
+    void follow(Completion started) {
+        if constexpr (on_stream)
+            completions_.clear();
+        completions_.push_back(std::move(started));
     }
     void order_after_copies(Communicator& communicator) {
         if constexpr (on_stream)
@@ -297,8 +323,10 @@ class RedistributionState {
                 failure = failure ? failure : std::current_exception();
             }
         if (failure)
-            std::rethrow_exception(failure);
+            held_ = std::any_of(completions_.begin(), completions_.end(), detail::holds_memory<Completion>);
         completions_.clear();
+        if (failure)
+            std::rethrow_exception(failure);
     }
 
     T* staged() { return static_cast<T*>(staging.data()); }
@@ -348,6 +376,7 @@ class RedistributionState {
     const T* source_ = nullptr;
     T* destination_ = nullptr;
     bool running_ = false;
+    bool held_ = false;
 };
 
 /// A started redistribution, a completion like those of communicators. Dropped without wait(), it waits, and
@@ -376,7 +405,7 @@ class [[nodiscard]] RedistributionHandle {
     }
     /// What is enqueued on `stream` from now on sees the filled destination. Does not block the host.
     template <class Stream>
-    void wait(const Stream& stream) requires(has_stream_wait<Communicator, Stream>) {
+    void wait(const Stream& stream) requires(State::on_stream&& has_stream_wait<Communicator, Stream>) {
         end([&](State& state) { state.finish_on(stream); });
     }
     /// After a failure: whether the engine may yet write to the arrays.
@@ -475,9 +504,9 @@ class Redistribution {
                 (start_step<I>(), ...);
             }
             (std::make_index_sequence<route.size>{});
-            state_->end(false);
+            state_->end();
         } catch (...) {
-            state_->end(true);
+            state_->fail();
             if (state_->holds())
                 detail::keep(state_);
             throw;
