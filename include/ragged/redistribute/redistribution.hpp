@@ -574,8 +574,21 @@ class Redistribution {
 
 namespace detail {
 
-template <element T, Route TheRoute, class Counts, class From, class To, class Communicator, class R, class E>
-auto ready(const From& from, const To& to, Communicator& world,
+/// Both layouts line by line, for ranks that have different ones.
+struct DescribeBoth {
+    const Stage& from;
+    const Stage& to;
+
+    std::vector<std::string> operator()() const {
+        std::vector<std::string> lines = from.describe();
+        for (const std::string& line : to.describe())
+            lines.push_back(concat("as destination, ", line));
+        return lines;
+    }
+};
+
+template <element T, Route TheRoute, class Counts, class Communicator, class R, class E>
+auto ready(const Stage& from, const Stage& to, Communicator& world,
            const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor) {
     if (resource.space() != world.space() || executor.space() != world.space())
         throw BufferError(concat("a redistribution stages in ", to_string(resource.space()),
@@ -584,14 +597,8 @@ auto ready(const From& from, const To& to, Communicator& world,
     Hash hash;
     from.add_to(hash);
     to.add_to(hash);
-    agree_on(world, hash.value(), "layouts", [&]() -> std::vector<std::string> {
-        std::vector<std::string> both = from.describe();
-        for (const std::string& line : to.describe())
-            both.push_back(concat("as destination, ", line));
-        return both;
-    });
-    return Redistribution<T, TheRoute, Counts, Communicator, E>(Stage(from), Stage(to), world, lines,
-                                                                resource, executor);
+    agree_on(world, hash.value(), "layouts", DescribeBoth{from, to});
+    return Redistribution<T, TheRoute, Counts, Communicator, E>(from, to, world, lines, resource, executor);
 }
 
 } // namespace detail
@@ -616,8 +623,8 @@ auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communic
     std::array<Communicator*, detail::max_axes> lines{};
     for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
         lines[axis] = &mesh.along(axis);
-    return detail::ready<T, route<From, To>, counts_between<From, To>>(from, to, mesh.world(), lines,
-                                                                       resource, executor);
+    return detail::ready<T, route<From, To>, counts_between<From, To>>(
+        detail::Stage(from), detail::Stage(to), mesh.world(), lines, resource, executor);
 }
 
 /// The same between layouts of any two topologies, of which the ranks of `world` form both: by one exchange.
@@ -631,7 +638,8 @@ auto make_redistribution(const From& from, const To& to, Communicator& world, R&
     for (const std::int64_t ranks : {from.topology().num_ranks(), to.topology().num_ranks()})
         if (ranks > world.size())
             throw PlanError(concat("a layout on ", ranks, " ranks, the communicator has ", world.size()));
-    return detail::ready<T, detail::exchange_only, CountsAtRunTime>(from, to, world, {}, resource, executor);
+    return detail::ready<T, detail::exchange_only, CountsAtRunTime>(detail::Stage(from), detail::Stage(to),
+                                                                    world, {}, resource, executor);
 }
 
 /// Make ready and start, for what is moved once. Collective; blocks until the layouts were compared.

@@ -97,6 +97,8 @@ class Stage {
     std::string name(std::int64_t tensor) const { return functions_->name(layout_, tensor); }
     const Shape& shape(std::int64_t tensor) const { return functions_->shape(layout_, tensor); }
     Holders holders(std::int64_t tensor) const { return functions_->holders(layout_, tensor); }
+    void add_to(Hash& hash) const { functions_->add_to(layout_, hash); }
+    std::vector<std::string> describe() const { return functions_->describe(layout_); }
 
     Portion portion(std::int64_t tensor, std::int64_t rank) const {
         Portion result = functions_->portion(layout_, tensor, rank, depth_);
@@ -147,6 +149,8 @@ class Stage {
         Portion (*portion)(const void*, std::int64_t, std::int64_t, std::size_t);
         Holders (*holders)(const void*, std::int64_t);
         std::vector<std::int64_t> (*offsets)(const void*, std::int64_t, std::size_t);
+        void (*add_to)(const void*, Hash&);
+        std::vector<std::string> (*describe)(const void*);
     };
     template <class L>
     static const L& as(const void* layout) {
@@ -161,7 +165,9 @@ class Stage {
             return as<L>(l).portion(tensor, rank, depth);
         },
         [](const void* l, std::int64_t tensor) { return as<L>(l).holders(tensor); },
-        [](const void* l, std::int64_t rank, std::size_t depth) { return as<L>(l).offsets(rank, depth); }};
+        [](const void* l, std::int64_t rank, std::size_t depth) { return as<L>(l).offsets(rank, depth); },
+        [](const void* l, Hash& hash) { as<L>(l).add_to(hash); },
+        [](const void* l) { return as<L>(l).describe(); }};
 
     void find_cuts() {
         cut_.assign(sizes_.size(), false);

@@ -123,19 +123,6 @@ constexpr void require_values() {
 
 } // namespace detail
 
-/// The shortest list that fills every rank of `to` from ranks of `from`. What a rank holds already is in it,
-/// with from_rank == to_rank. Ranks of both layouts are those of one world. Local; equal on every rank.
-/// @throws PlanError  the layouts are not of the same tensors (one may have more)
-template <group_layout From, group_layout To>
-std::vector<Transfer> transfer_list(const From& from, const To& to) {
-    detail::require_values<From, To>();
-    const detail::Stage source(from), destination(to);
-    std::vector<Transfer> transfers;
-    detail::for_each_transfer(source, destination, detail::match_tensors(source, destination),
-                              [&](const Transfer& transfer) { transfers.push_back(transfer); });
-    return transfers;
-}
-
 /// What a transfer list moves, in bytes.
 struct TransferCost {
     struct Pair {
@@ -150,27 +137,30 @@ struct TransferCost {
     std::int64_t kept_bytes = 0;              // within a rank
 };
 
-/// Known before anything moves. No list moves less: a rank receives what it does not hold.
-/// @throws PlanError  as transfer_list
-template <group_layout From, group_layout To>
-TransferCost cost(const From& from, const To& to, DType dtype) {
-    detail::require_values<From, To>();
-    const detail::Stage source(from), destination(to);
+namespace detail {
+
+inline std::vector<Transfer> transfers_between(const Stage& from, const Stage& to) {
+    std::vector<Transfer> transfers;
+    for_each_transfer(from, to, match_tensors(from, to),
+                      [&](const Transfer& transfer) { transfers.push_back(transfer); });
+    return transfers;
+}
+
+inline TransferCost cost_between(const Stage& from, const Stage& to, DType dtype) {
     TransferCost result;
-    result.sent_bytes.resize(static_cast<std::size_t>(source.num_ranks()));
-    result.received_bytes.resize(static_cast<std::size_t>(destination.num_ranks()));
-    std::unordered_map<std::int64_t, std::int64_t> between; // from * ranks + to -> bytes
-    detail::for_each_transfer(
-        source, destination, detail::match_tensors(source, destination), [&](const Transfer& transfer) {
-            const std::int64_t bytes = transfer.elements * size_bytes(dtype);
-            if (transfer.from_rank == transfer.to_rank) {
-                result.kept_bytes += bytes;
-                return;
-            }
-            between[transfer.from_rank * destination.num_ranks() + transfer.to_rank] += bytes;
-        });
+    result.sent_bytes.resize(static_cast<std::size_t>(from.num_ranks()));
+    result.received_bytes.resize(static_cast<std::size_t>(to.num_ranks()));
+    const std::int64_t num_receivers = to.num_ranks();
+    std::unordered_map<std::int64_t, std::int64_t> between; // from * receivers + to -> bytes
+    for_each_transfer(from, to, match_tensors(from, to), [&](const Transfer& transfer) {
+        const std::int64_t bytes = transfer.elements * size_bytes(dtype);
+        if (transfer.from_rank == transfer.to_rank)
+            result.kept_bytes += bytes;
+        else
+            between[transfer.from_rank * num_receivers + transfer.to_rank] += bytes;
+    });
     for (const auto& [key, bytes] : between) {
-        const std::int64_t sender = key / destination.num_ranks(), receiver = key % destination.num_ranks();
+        const std::int64_t sender = key / num_receivers, receiver = key % num_receivers;
         result.pairs.push_back({sender, receiver, bytes});
         result.sent_bytes[static_cast<std::size_t>(sender)] += bytes;
         result.received_bytes[static_cast<std::size_t>(receiver)] += bytes;
@@ -180,6 +170,25 @@ TransferCost cost(const From& from, const To& to, DType dtype) {
         return a.from_rank != b.from_rank ? a.from_rank < b.from_rank : a.to_rank < b.to_rank;
     });
     return result;
+}
+
+} // namespace detail
+
+/// The shortest list that fills every rank of `to` from ranks of `from`. What a rank holds already is in it,
+/// with from_rank == to_rank. Ranks of both layouts are those of one world. Local; equal on every rank.
+/// @throws PlanError  the layouts are not of the same tensors (one may have more)
+template <group_layout From, group_layout To>
+std::vector<Transfer> transfer_list(const From& from, const To& to) {
+    detail::require_values<From, To>();
+    return detail::transfers_between(detail::Stage(from), detail::Stage(to));
+}
+
+/// Known before anything moves. No list moves less: a rank receives what it does not hold.
+/// @throws PlanError  as transfer_list
+template <group_layout From, group_layout To>
+TransferCost cost(const From& from, const To& to, DType dtype) {
+    detail::require_values<From, To>();
+    return detail::cost_between(detail::Stage(from), detail::Stage(to), dtype);
 }
 
 } // namespace ragged
