@@ -63,37 +63,52 @@ struct LayoutFacts {
     }
 };
 
+namespace detail {
+
+inline void add_numbers(LayoutFacts& facts, const ragged::detail::Stage& stage, std::size_t max_depth) {
+    for (std::int64_t t = 0; t < stage.num_tensors(); ++t)
+        facts.tensors.push_back({stage.name(t), stage.shape(t)});
+    for (std::int64_t rank = 0; rank < stage.num_ranks(); ++rank) {
+        facts.offsets.push_back(stage.offsets(rank));
+        facts.coordinates.emplace_back(facts.sizes.size());
+        for (std::size_t axis = facts.sizes.size(), rest = static_cast<std::size_t>(rank); axis-- > 0;) {
+            const auto size = static_cast<std::size_t>(facts.sizes[axis]);
+            facts.coordinates.back()[axis] = static_cast<std::int64_t>(rest % size);
+            rest /= size;
+        }
+    }
+    for (std::size_t depth = 0; depth <= max_depth; ++depth) {
+        const ragged::detail::Stage part = stage.at_depth(depth);
+        facts.counts.emplace_back();
+        facts.portions.clear();
+        for (std::int64_t rank = 0; rank < stage.num_ranks(); ++rank) {
+            facts.counts.back().emplace_back();
+            facts.portions.emplace_back();
+            for (std::int64_t t = 0; t < stage.num_tensors(); ++t) {
+                facts.portions.back().push_back(part.portion(t, rank));
+                facts.counts.back().back().push_back(facts.portions.back().back().elements);
+            }
+        }
+    }
+}
+
+} // namespace detail
+
 template <class Layout>
 LayoutFacts facts_of(const Layout& layout) {
     using Placements = typename Layout::placements_type;
     using Topology = typename Layout::topology_type;
     LayoutFacts facts;
-    for (std::int64_t t = 0; t < layout.num_tensors(); ++t)
-        facts.tensors.push_back({layout.name(t), layout.shape(t)});
     for (std::size_t axis = 0; axis < Topology::num_axes; ++axis) {
         facts.sizes.push_back(layout.topology().size(axis));
         facts.kinds.push_back(Placements::kinds[Placements::find(Topology::names[axis])]);
     }
-    for (std::int64_t rank = 0; rank < layout.topology().num_ranks(); ++rank) {
-        facts.offsets.push_back(layout.offsets(rank, Layout::max_depth));
-        const auto at = layout.topology().coordinates(rank);
-        facts.coordinates.emplace_back(at.begin(), at.end());
-    }
-    for (std::size_t depth = 0; depth <= Layout::max_depth; ++depth) {
-        facts.counts.emplace_back();
-        facts.portions.clear();
-        for (std::int64_t rank = 0; rank < layout.topology().num_ranks(); ++rank) {
-            facts.counts.back().emplace_back();
-            facts.portions.emplace_back();
-            for (std::int64_t t = 0; t < layout.num_tensors(); ++t) {
-                facts.portions.back().push_back(layout.portion(t, rank, depth));
-                facts.counts.back().back().push_back(facts.portions.back().back().elements);
-            }
-        }
-    }
     for (std::size_t i = 0; i < Layout::max_depth; ++i)
-        facts.text +=
-            ragged::concat(i == 0 ? "" : ", ", Placements::axes[i], " ", to_string(Placements::kinds[i]));
+        facts.text.append(i == 0 ? "" : ", ")
+            .append(Placements::axes[i])
+            .append(" ")
+            .append(to_string(Placements::kinds[i]));
+    detail::add_numbers(facts, ragged::detail::Stage(layout), Layout::max_depth);
     return facts;
 }
 

@@ -5,8 +5,10 @@
 // pair of types: the redistribution itself.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -55,6 +57,7 @@ auto layout_of(const std::vector<ragged::TensorSpec>& specs, const Topology& top
                std::int64_t alignment_elems = 4) {
     using Placements = ragged::Placements<ragged::AlongAxis<Ons::name, typename Ons::placement_type>...>;
     std::vector<ragged::TensorLayout<Topology, Placements>> tensors;
+    tensors.reserve(specs.size());
     for (std::size_t t = 0; t < specs.size(); ++t)
         tensors.emplace_back(specs[t], topology,
                              Placements(std::tuple(ragged::AlongAxis<Ons::name, typename Ons::placement_type>{
@@ -135,11 +138,11 @@ class RedistributionSuite {
 
     template <class... Ons>
     auto make(List<Ons...>) const {
-        const auto layout = layout_of<Ons...>(specs_, topology_);
-        using Layout = std::remove_const_t<decltype(layout)>;
-        const auto facts = std::make_shared<const LayoutFacts>(facts_of(layout));
+        const auto layout = std::make_shared<const decltype(layout_of<Ons...>(specs_, topology_))>(
+            layout_of<Ons...>(specs_, topology_));
+        const auto facts = std::make_shared<const LayoutFacts>(facts_of(*layout));
         check_partition(*facts);
-        return Made<Layout>{std::make_shared<const Layout>(layout), facts};
+        return Made<std::remove_const_t<typename decltype(layout)::element_type>>{layout, facts};
     }
     template <class From, class To>
     static Mover<T> mover(const void* from, const void* to, World& mesh, ragged::CountingResource<>& memory) {
@@ -167,5 +170,39 @@ class RedistributionSuite {
     std::vector<ragged::TensorSpec> specs_;
     std::vector<Pair> pairs_;
 };
+
+/// From one layout to every placement of values along an axis. @tparam To  To<P> is a list for that placement
+template <template <class> class To, class From, class Suite>
+void add_values(Suite& suite, From from) {
+    suite.add(from, To<ragged::Replicate>{}, To<ragged::Shard<0>>{}, To<ragged::Shard<1>>{},
+              To<ragged::RaggedEvenly>{}, To<ragged::RaggedByWeights>{}, To<ragged::RaggedOnRank>{});
+}
+/// From every placement of values to each.
+template <template <class> class From, template <class> class To, class Suite>
+void add_all(Suite& suite) {
+    add_values<To>(suite, From<ragged::Replicate>{});
+    add_values<To>(suite, From<ragged::Shard<0>>{});
+    add_values<To>(suite, From<ragged::Shard<1>>{});
+    add_values<To>(suite, From<ragged::RaggedEvenly>{});
+    add_values<To>(suite, From<ragged::RaggedByWeights>{});
+    add_values<To>(suite, From<ragged::RaggedOnRank>{});
+}
+
+using Plane = ragged::Topology<ragged::Axis<"r">, ragged::Axis<"s">>;
+
+/// Run what add(suite) adds on planes of several sizes.
+/// @throws what went wrong, with the size
+template <class T, class Add>
+void check_on_planes(const Add& add) {
+    for (const std::array<int, 2> sizes : {std::array{1, 3}, {2, 1}, {2, 2}, {2, 3}, {3, 2}, {2, 4}}) {
+        RedistributionSuite<T, Plane> suite{Plane(sizes[0], sizes[1])};
+        try {
+            add(suite);
+            suite.run();
+        } catch (const std::exception& error) {
+            throw std::runtime_error(ragged::concat("on ", sizes[0], "x", sizes[1], ", ", error.what()));
+        }
+    }
+}
 
 } // namespace support

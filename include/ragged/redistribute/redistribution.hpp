@@ -468,6 +468,8 @@ class Redistribution {
     Redistribution(const detail::Stage& from, const detail::Stage& to, Communicator& world,
                    const typename State::Lines& lines, R& resource, const E& executor)
         : state_(std::make_shared<State>(world, lines, executor)) {
+        if constexpr (route.alike_to > 0)
+            detail::require_alike(from.at_depth(route.alike_from), to.at_depth(route.alike_to));
         detail::Program program(from, to, world.rank(), world.size());
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             (add_step<I>(program, from, to, resource), ...);
@@ -607,7 +609,8 @@ auto ready(const Stage& from, const Stage& to, Communicator& world,
 /// Collective and blocking: ranks compare the layouts. A pair that has no route does not compile.
 /// @param resource  of the communicator's space; staging memory comes from it
 /// @param executor  of that space; on a device best on the communicator's own stream
-/// @throws PlanError    the layouts are not of the same tensors, or of another topology than the mesh
+/// @throws PlanError    the layouts are not of the same tensors, or of another topology than the mesh; a rule
+/// without members cuts a tensor in two ways because its blocks differ
 /// @throws BufferError  memory or executor of another space; CommError  ranks have different layouts
 template <element T, group_layout From, group_layout To, class Topology, class Communicator,
           memory_resource R, group_executor E = HostExecutor>

@@ -52,6 +52,8 @@ struct Route {
     std::array<RouteStep, max_steps> steps{};
     std::size_t size = 0;
     std::size_t averages = 0; // bit a: divide by the ranks of axis a at the end
+    // Depths that hold the same by their types, if blocks do not differ; 0 where no ragged cut is among them.
+    std::size_t alike_from = 0, alike_to = 0;
 
     constexpr bool operator==(const Route&) const = default;
     constexpr void push(const RouteStep& step) { steps[size++] = step; }
@@ -133,8 +135,13 @@ constexpr Route make_route(const PlacementList& from, const PlacementList& to) {
     std::size_t same = 0; // leading cuts that are surely alike
     while (same < from.num_cuts && same < to.num_cuts && from.cuts[same].axis == to.cuts[same].axis &&
            from.cuts[same].kind == to.cuts[same].kind && to.cuts[same].kind.fixed &&
-           (!to.cuts[same].kind.is_ragged() || from.kept_from == to.kept_from))
+           (!to.cuts[same].kind.is_ragged() || from.kept_from == to.kept_from)) {
+        if (to.cuts[same].kind.is_ragged()) {
+            route.alike_from = from.cuts[same].position + 1;
+            route.alike_to = to.cuts[same].position + 1;
+        }
         ++same;
+    }
     const bool extends = same == from.num_cuts;
     if (extends) // `to` cuts further what `from` cut: nothing else moves
         for (std::size_t i = same; i < to.num_cuts; ++i) {

@@ -230,6 +230,23 @@ inline std::vector<std::int64_t> match_tensors(const Stage& from, const Stage& t
     return match;
 }
 
+/// A route relies on it that a rule without members cuts alike in both layouts.
+/// @throws PlanError  it does not, as a tensor has other blocks
+inline void require_alike(const Stage& from, const Stage& to) {
+    const std::vector<std::int64_t> match = match_tensors(from, to), ranks = to.primaries();
+    for (std::int64_t tensor = 0; tensor < to.num_tensors(); ++tensor) {
+        const std::int64_t source = match[static_cast<std::size_t>(tensor)];
+        for (const std::int64_t rank : ranks)
+            if (source >= 0 && from.portion(source, rank).elements != to.portion(tensor, rank).elements)
+                throw PlanError(concat("tensor '", to.name(tensor), "': one ragged rule leaves rank ", rank,
+                                       " ", from.portion(source, rank).elements,
+                                       " elements in the source layout and ",
+                                       to.portion(tensor, rank).elements,
+                                       " in the destination, whose blocks differ; RaggedByWeights{1, 1, ...} "
+                                       "is redistributed by what it cuts"));
+    }
+}
+
 } // namespace detail
 
 } // namespace ragged
