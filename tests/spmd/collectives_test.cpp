@@ -267,6 +267,23 @@ TEST_CASE("a buffer is gathered on a mesh that puts its rank where it is") {
     }));
 }
 
+TEST_CASE("beside a tensor-parallel axis buffers lie on the mesh of the others") {
+    using Grid = ragged::Topology<Axis<"replica", 2>, Axis<"tensor", 2>, Axis<"shard">>;
+    CHECK_NOTHROW(ragged::run_ranks(12, [](LocalCommunicator world) {
+        Mesh all(Grid(3), world);
+        auto mesh = all.part<"replica", "shard">();
+        const auto tensor = all.place().coordinate<"tensor">();
+        expect(mesh.world().size() == 6 &&
+                   mesh.place().coordinate<"shard">() == all.place().coordinate<"shard">() &&
+                   mesh.place().coordinate<"replica">() == all.place().coordinate<"replica">(),
+               "the other coordinates stay");
+        // each coordinate of the tensor axis has a plan of its own
+        const ragged::Plan plan = plan_for(30 + static_cast<std::uint32_t>(tensor), 3);
+        check_gather<float>(mesh, plan);
+        check_reduce(mesh, plan);
+    }));
+}
+
 TEST_CASE("a mesh needs as many ranks as its topology") {
     CHECK_NOTHROW(ragged::run_ranks(3, [](LocalCommunicator world) {
         expect(contains(message_of([&] { Mesh mesh(Line(2), world); }),

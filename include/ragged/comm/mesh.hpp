@@ -6,6 +6,7 @@
 //
 //     ragged::Mesh mesh(ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard">>(4), world);
 //     ragged::DBuffer<ragged::bf16, decltype(mesh)::topology_type> weights(plan, mesh, memory);
+//     auto data_parallel = all.part<"replica", "shard">();         // of a mesh that has a "tensor" axis too
 #pragma once
 
 #include <utility>
@@ -38,6 +39,19 @@ class Mesh {
             axes_.push_back(
                 world_.split(static_cast<int>(topology.rank(origin)), static_cast<int>(own[axis])));
         }
+    }
+
+    /// The ranks that differ from this one along the named axes only, as a mesh of these axes in the order
+    /// given: where a tensor-parallel axis cuts, buffers lie on the mesh of the others. Collective over the
+    /// world and blocking. @throws CommError  a split fails
+    template <FixedString... Names>
+    auto part() {
+        const auto topology = place_.topology.template part<Names...>();
+        auto at = place_.topology.coordinates(place_.rank);
+        const std::int64_t own = topology.rank({at[Topology::template axis<Names>()]...});
+        ((at[Topology::template axis<Names>()] = 0), ...); // ranks of one part share its first rank
+        return ragged::Mesh(topology,
+                            world_.split(static_cast<int>(place_.topology.rank(at)), static_cast<int>(own)));
     }
 
     const Place<Topology>& place() const { return place_; }

@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include <ragged/core/fixed_string.hpp>
@@ -107,10 +108,28 @@ class Topology {
         return result;
     }
 
+    /// The named axes alone, in the order given.
+    template <FixedString... Names>
+    constexpr auto part() const {
+        return std::apply(
+            [](auto... sizes) {
+                return Topology<std::tuple_element_t<axis<Names>(), std::tuple<Axes...>>...>(sizes...);
+            },
+            std::tuple_cat(size_if_dynamic<axis<Names>()>()...));
+    }
+
     constexpr bool operator==(const Topology&) const = default;
 
   private:
     static constexpr std::array<std::int64_t, num_axes> static_sizes{Axes::size...};
+
+    template <std::size_t Index>
+    constexpr auto size_if_dynamic() const {
+        if constexpr (static_sizes[Index] == dynamic_size)
+            return std::tuple(size(Index));
+        else
+            return std::tuple();
+    }
 
     struct NoSizes {
         constexpr bool operator==(const NoSizes&) const = default;

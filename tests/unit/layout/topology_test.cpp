@@ -127,3 +127,13 @@ TEST_CASE("a place is a rank of its topology") {
     CHECK_THROWS_WITH_AS(ragged::Place(topology, 24), "rank 24 is not in [0, 24)", ragged::PlanError);
     CHECK_THROWS_WITH_AS(ragged::Place(topology, -1), "rank -1 is not in [0, 24)", ragged::PlanError);
 }
+
+TEST_CASE("some axes of a topology are a topology") {
+    using Grid = ragged::Topology<ragged::Axis<"a">, ragged::Axis<"b", 3>, ragged::Axis<"c">>;
+    constexpr Grid grid(2, 5);
+    constexpr auto part = grid.part<"c", "b">();
+    static_assert(
+        std::is_same_v<decltype(part), const ragged::Topology<ragged::Axis<"c">, ragged::Axis<"b", 3>>>);
+    static_assert(part.size<"c">() == 5 && part.num_ranks() == 15);
+    static_assert(grid.part<"b">() == ragged::Topology<ragged::Axis<"b", 3>>());
+}
