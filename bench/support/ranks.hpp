@@ -8,7 +8,7 @@
 
 #include <ragged/comm/local_communicator.hpp>
 
-#include "support/paired.hpp"
+#include "paired.hpp"
 
 namespace bench {
 
