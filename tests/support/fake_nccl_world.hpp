@@ -108,6 +108,7 @@ struct FakeStream {
     std::deque<FakeItem> items{};
     std::deque<FakeItem> late{}; // taken, but still in progress
     int launches = 0;            // groups of operations, or single ones
+    int synchronisations = 0;    // how often the host waited for all of it
 };
 
 /// Names a stream, as a CudaStream does.
@@ -178,15 +179,15 @@ class FakeWorld {
         const std::lock_guard lock(mutex);
         return std::exchange(logs_[static_cast<std::size_t>(rank)], {});
     }
+    /// Calls of a function by a rank so far.
+    int calls(int rank, const std::string& function) {
+        const std::lock_guard lock(mutex);
+        return calls_[static_cast<std::size_t>(rank)][function];
+    }
     /// How often a rank asked whether an event was reached: it does so only where the host waits.
     int questions(int rank) {
         const std::lock_guard lock(mutex);
         return questions_[static_cast<std::size_t>(rank)];
-    }
-    /// How often the host waited for a whole stream.
-    int synchronisations() {
-        const std::lock_guard lock(mutex);
-        return synchronisations_;
     }
     std::vector<std::string> complaints() {
         const std::lock_guard lock(mutex);
@@ -282,7 +283,7 @@ class FakeWorld {
         for (int round = 0;; ++round) {
             {
                 const std::lock_guard lock(mutex);
-                synchronisations_ += round == 0;
+                stream.synchronisations += round == 0;
                 progress();
                 if (stream.items.empty() && stream.late.empty())
                     return;
@@ -489,7 +490,6 @@ class FakeWorld {
     std::vector<std::map<std::string, int>> calls_;
     std::vector<std::string> complaints_;
     std::vector<int> questions_;
-    int synchronisations_ = 0;
     std::deque<FakeEvent> orders_; // a deque, as streams point to them
 };
 

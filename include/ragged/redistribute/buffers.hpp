@@ -12,12 +12,14 @@
 //     to_roots.start(gradients.segment_data(0), matrices).wait();
 #pragma once
 
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/comm/collectives.hpp>
+#include <ragged/comm/held_memory.hpp>
 #include <ragged/comm/mesh.hpp>
 #include <ragged/plan/plan_layout.hpp>
 #include <ragged/redistribute/redistribution.hpp>
@@ -55,7 +57,13 @@ auto redistribute(const DBuffer<T, Topology, FromState, FromPlan>& from,
     const auto move =
         make_redistribution<T>(layout_of(from, mesh), layout_of(to, mesh), mesh, resource, executor);
     std::vector<typename decltype(move)::Handle> started;
-    started.push_back(move.start(from.segment_data(0), to.segment_data(0)));
+    try {
+        started.push_back(move.start(from.segment_data(0), to.segment_data(0)));
+    } catch (...) {
+        if (detail::holds_memory(mesh.world()))
+            detail::keep(std::make_shared<DBuffer<T, Topology, ToState, ToPlan>>(std::move(to)));
+        throw;
+    }
     return InFlight(std::move(to), std::move(started));
 }
 

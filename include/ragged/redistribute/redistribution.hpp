@@ -361,7 +361,7 @@ class RedistributionState {
 
     Communicator& world_;
     Lines lines_;
-    const E& executor_;
+    std::conditional_t<std::is_empty_v<E>, E, const E&> executor_;
     std::vector<ProgramStep> steps_;
     std::vector<std::optional<PreparedCopy<E>>> copies_; // before each step, and after the last
     std::size_t num_calls_ = 0;
@@ -497,7 +497,8 @@ class Redistribution {
     /// @param destination  [destination_elems()]; may overlap the source as in_place_shift() says. What lies
     /// between tensors stays as it was
     /// @return a handle; until it was waited for, both arrays belong to it
-    /// Sync: enqueues; where the host must pack what an operation leaves, blocks for that operation.
+    /// Sync: enqueues; where the host must pack what an operation leaves, blocks for that operation. On a
+    /// device all of it comes after what is on the executor's stream now.
     /// @throws BufferError  running already, no array, or arrays that overlap otherwise; CommError
     Handle start(source_type* source, T* destination) const {
         state_->begin(source, destination);
@@ -607,7 +608,8 @@ auto ready(const Stage& from, const Stage& to, Communicator& world,
 
 /// Make ready to redistribute between two layouts of one mesh, by the collectives that their types ask for.
 /// Collective and blocking: ranks compare the layouts. A pair that has no route does not compile.
-/// @param resource  of the communicator's space; staging memory comes from it
+/// @param resource  of the communicator's space, on a device ready for work on the executor's stream; staging
+/// memory comes from it
 /// @param executor  of that space; on a device best on the communicator's own stream
 /// @throws PlanError    the layouts are not of the same tensors, or of another topology than the mesh; a rule
 /// without members cuts a tensor in two ways because its blocks differ
@@ -647,7 +649,7 @@ auto make_redistribution(const From& from, const To& to, Communicator& world, R&
 
 /// Make ready and start, for what is moved once. Collective; blocks until the layouts were compared.
 /// @param source, destination  as Redistribution::start; parameters and errors as make_redistribution
-template <group_layout From, group_layout To, element Source, element T, class MeshOrCommunicator,
+template <group_layout From, group_layout To, class Source, element T, class MeshOrCommunicator,
           memory_resource R, group_executor E = HostExecutor>
 auto redistribute(const From& from, Source* source, const To& to, T* destination, MeshOrCommunicator& ranks,
                   R& resource, const E& executor = detail::host_executor) {
