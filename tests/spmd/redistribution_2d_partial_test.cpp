@@ -16,7 +16,7 @@ using support::On;
 namespace {
 
 template <class S>
-using Values = List<On<"r", Replicate>, On<"s", S>>;
+using Reduced = List<On<"r", Replicate>, On<"s", S>>;
 template <class S>
 using Sums = List<On<"r", Partial<>>, On<"s", S>>;
 
@@ -24,9 +24,9 @@ using Sums = List<On<"r", Partial<>>, On<"s", S>>;
 
 TEST_CASE("along one axis, the other is reduced") {
     CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
-        add_all<Sums, Values>(suite);
-        add_values<Values>(suite, Sums<Partial<>>{});
-        add_values<Values>(suite, Sums<Partial<PartialOp::avg>>{});
+        add_all<Sums, Reduced>(suite);
+        add_values<Reduced>(suite, Sums<Partial<>>{});
+        add_values<Reduced>(suite, Sums<Partial<PartialOp::avg>>{});
     }));
 }
 

@@ -108,8 +108,19 @@ class PlanLayout {
     }
     std::int64_t storage_elems(std::int64_t rank) const { return offsets(rank).back(); }
 
-    void add_to(detail::Hash& hash) const { hash.add(static_cast<std::int64_t>(fingerprint(*plan_))); }
-    std::vector<std::string> describe() const { return ragged::describe(*plan_); }
+    void add_to(detail::Hash& hash) const {
+        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+            hash.add(topology_.size(axis));
+        hash.add(static_cast<std::int64_t>(fingerprint(*plan_)));
+    }
+    std::vector<std::string> describe() const {
+        std::string axes = concat(topology_.num_ranks(), " ranks:");
+        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+            axes += concat(" '", Topology::names[axis], "' of ", topology_.size(axis));
+        std::vector<std::string> lines = ragged::describe(*plan_);
+        lines.insert(lines.begin(), axes);
+        return lines;
+    }
 
   private:
     static constexpr std::size_t shard_axis = Topology::template axis<"shard">();

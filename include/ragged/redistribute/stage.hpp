@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -198,7 +199,8 @@ class Stage {
 };
 
 /// For each tensor of `to` its index in `from`, or -1. Tensors are found by name; one side may have more.
-/// @throws PlanError  neither side has all tensors of the other, or two of one name differ in shape
+/// @throws PlanError  neither side has all tensors of the other, two of one name differ in shape, or a side
+/// has two of one name
 inline std::vector<std::int64_t> match_tensors(const Stage& from, const Stage& to) {
     std::unordered_map<std::string, std::int64_t> known;
     for (std::int64_t index = 0; index < from.num_tensors(); ++index)
@@ -206,7 +208,10 @@ inline std::vector<std::int64_t> match_tensors(const Stage& from, const Stage& t
             throw PlanError(concat("tensor '", from.name(index), "' is twice in the source layout"));
     std::vector<std::int64_t> match;
     std::int64_t missing = -1;
+    std::unordered_set<std::string> seen;
     for (std::int64_t index = 0; index < to.num_tensors(); ++index) {
+        if (!seen.insert(to.name(index)).second)
+            throw PlanError(concat("tensor '", to.name(index), "' is twice in the destination layout"));
         const auto found = known.find(to.name(index));
         match.push_back(found == known.end() ? -1 : found->second);
         if (found == known.end()) {
