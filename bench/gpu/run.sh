@@ -47,7 +47,7 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DRAGGED_GPU_ARCHITECTURES="$c
     -DRAGGED_BUILD_EXAMPLES=OFF >/dev/null
 targets="gpu_bench gpu.group gpu.memory"
 if cmake --build "$build" --target help | grep -q nccl_bench; then
-    targets="$targets gpu.nccl nccl_bench"
+    targets="$targets gpu.nccl gpu.redistribution nccl_bench"
 fi
 # Unquoted: one word each.
 # shellcheck disable=SC2086
@@ -62,6 +62,7 @@ part "tests: memory" "$build/tests/gpu/gpu.memory"
 
 if [ -x "$build/bench/gpu/nccl_bench" ]; then
     part "tests: NCCL on one rank" "$build/tests/gpu/gpu.nccl"
+    part "tests: redistribution" "$build/tests/gpu/gpu.redistribution"
     part "NCCL on one rank" "$build/bench/gpu/nccl_bench"
 else
     printf '\n## NCCL\n\nskipped: NCCL was not found\n' >>"$page"

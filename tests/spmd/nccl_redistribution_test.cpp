@@ -310,6 +310,26 @@ TEST_CASE("layouts of two meshes, by one exchange over the world") {
     });
 }
 
+TEST_CASE("staging memory is used again only behind the messages that were sent from it") {
+    on_ranks(3, [](FakeCommunicator& c, Device& device) {
+        Mesh mesh(Line(3), c);
+        const auto from = known_layout(Line(3), place<"shard">(Shard<1>{}));
+        const auto to = known_layout(Line(3), place<"shard">(RaggedOnRank{1}));
+        const auto ready = ragged::make_redistribution<float>(from, to, mesh, device.memory, device.executor);
+        const std::vector<float> source = known_source<float>(from, c.rank()), other(source.size(), -77.0f);
+        std::vector<float> destination(static_cast<std::size_t>(to.storage_elems(c.rank())), 99.0f);
+        std::vector<float> unused = destination;
+        device.enqueue([&] { // the host, and nobody else, knows that one comes after the other
+            ready.start(source.data(), destination.data()).wait(device.other);
+            ready.start(other.data(), unused.data()).wait(device.other);
+            return 0;
+        });
+        c.barrier().wait();
+        device.other.synchronise();
+        expect_known(from, to, c.rank(), destination.data(), 99.0f);
+    });
+}
+
 TEST_CASE("a failure anywhere ends every rank, and then nothing uses the memory any more") {
     for (const bool apart : {false, true})
         for (const std::string function : {"send", "receive", "group_end", "record", "wait_event"}) {
