@@ -9,7 +9,8 @@
 //     Partial  --reduce-->  Reduced   --reset-->    Partial         gradients
 //
 // The first collective of a buffer also compares the plan across ranks. The axis named "shard" is the one
-// over which the plan divides; every other axis replicates.
+// over which the plan divides; every other axis replicates, and reduce() sums over it too. Under tensor
+// parallelism a buffer is on a mesh without the tensor axis, see comm/mesh.hpp.
 #pragma once
 
 #include <cstdint>

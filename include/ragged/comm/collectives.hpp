@@ -182,6 +182,7 @@ auto gather(DBuffer<T, Topology, State, PlanType>&& buffer, Mesh<Topology, Commu
 /// @param buffer  the regions of all ranks per segment, filled on every rank; consumed
 /// @return a handle; wait() gives the Reduced buffer
 /// @post this rank's regions hold sums, not averages; scale in the operation that uses them
+/// @pre ranks along every axis hold contributions to the same tensors: the mesh has no tensor-parallel axis
 /// Collective: all ranks, same order. Sync: enqueues; the first call per buffer compares plans and blocks.
 /// Cost: a reduce-scatter of the gathered bytes, an all-reduce of this rank's regions per further axis; no
 /// other copy. All segments are one launch where the communicator can group.

@@ -6,7 +6,11 @@
 //
 //     ragged::Mesh mesh(ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard">>(4), world);
 //     ragged::DBuffer<ragged::bf16, decltype(mesh)::topology_type> weights(plan, mesh, memory);
-//     auto data_parallel = all.part<"replica", "shard">();         // of a mesh that has a "tensor" axis too
+//
+// Buffers lie on a mesh of data axes: to them every axis but "shard" replicates. Beside tensor parallelism
+// each coordinate along "tensor" has a mesh of its own, over the ranks that share it:
+//
+//     auto data = all.part<"replica", "shard">();
 #pragma once
 
 #include <utility>

@@ -4,8 +4,10 @@
 // What the other axes leave of a tensor, as a tensor of its own: the ragged axis is planned over it like over
 // any other. A column shard of an [8, 12] projection over four ranks leaves [8, 3] of which no row is cut:
 //
-//     group.tensors.push_back(ragged::local_spec(o_proj, topology, column, rank)); // 8x3 whole from
-//     dimension 1 const ragged::Plan plan = ragged::make_plan(group, topology.size<"shard">());
+//     group.tensors.push_back(ragged::local_spec(o_proj, topology, columns, rank)); // 8x3, whole from 1
+//     const ragged::Plan plan = ragged::make_plan(group, topology.size<"shard">());
+//
+// A buffer over such a plan lies on a mesh of the other data axes, without the axis that cut: see mesh.hpp.
 #pragma once
 
 #include <algorithm> // std::max, std::min
