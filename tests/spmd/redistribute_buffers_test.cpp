@@ -96,7 +96,7 @@ TEST_CASE("whole matrices go to their owners and the update comes back") {
         const ragged::Plan plan = plan_of(group, shards, 1);
         const int ranks = replicas * shards;
         // owners among all ranks: replicas share the work too
-        const auto tasks = ragged::root_tasks(plan);
+        const auto tasks = ragged::root_tasks(ragged::PlanLayout(plan, Plane(replicas, shards)));
         const auto owners = ragged::root_layout(tasks, ragged::choose_roots(tasks, ranks), Line(ranks), 4);
         CHECK(owners.num_tensors() == 6);
         CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator world) {

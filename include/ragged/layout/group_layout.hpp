@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Several tensors under placements of the same kinds, and where each lies in one array per rank. Values may
-// differ: every matrix on a root of its own.
+// differ: every matrix on a root of its own. Tensors of other kinds (columns here, rows there) are a group of
+// their own.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +19,10 @@
 
 namespace ragged {
 
-/// A run of positions in a list of ranks: those that may hold some of a tensor.
+/// The positions [first, end) in a list of ranks: those that may hold some of a tensor.
 struct Holders {
     std::int64_t first = 0;
-    std::int64_t last = max_count;
+    std::int64_t end = max_count;
 };
 
 /// Local; every rank makes an equal one. Rank r stores what it holds of tensor 0, then of tensor 1, and so
@@ -67,13 +68,13 @@ class GroupLayout {
     constexpr Holders holders(std::int64_t) const { return {}; }
 
     /// Where each tensor starts in the array of `rank`, and behind them the array's elements: [tensors + 1].
-    constexpr std::vector<std::int64_t> offsets(std::int64_t rank, std::size_t depth = max_depth) const {
+    constexpr std::vector<std::int64_t> offsets(std::int64_t rank) const {
         std::vector<std::int64_t> result;
         std::int64_t end = 0;
         for (std::int64_t index = 0; index < num_tensors(); ++index) {
             const std::int64_t start = round_up(end, alignment_elems_);
             result.push_back(start);
-            end = checked_add(start, portion(index, rank, depth).elements, "elements of a group");
+            end = checked_add(start, portion(index, rank).elements, "elements of a group");
         }
         result.push_back(end);
         return result;

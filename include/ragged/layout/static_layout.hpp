@@ -5,10 +5,9 @@
 // constant, so that counts of collectives are too.
 //
 //     static constexpr ragged::Tensor wq{"wq", {4096, 4096}, ragged::tile({32, 32})};
-//     using Sharded =
-//     decltype(ragged::place<"tensor">(ragged::Shard<1>{}).then<"shard">(ragged::RaggedEvenly{})); using
-//     Layout = ragged::StaticLayout<wq, Mesh, Sharded>; static_assert(Layout::portion(0, 3).elements == 4096
-//     * 512);
+//     constexpr auto columns = ragged::place<"shard">(ragged::Shard<1>{});
+//     using Layout = ragged::StaticLayout<wq, Mesh, std::remove_const_t<decltype(columns)>>;
+//     static_assert(Layout::portion(0, 3).elements == 4096 * 512);
 #pragma once
 
 #include <array>
@@ -56,9 +55,8 @@ class StaticLayout {
         return portions[depth][static_cast<std::size_t>(rank)];
     }
     static constexpr Holders holders(std::int64_t) { return {}; }
-    static std::vector<std::int64_t> offsets(std::int64_t rank, std::size_t depth = max_depth) {
-        return {0, portion(0, rank, depth).elements};
-    }
+    static std::vector<std::int64_t> offsets(std::int64_t rank) { return {0, storage_elems(rank)}; }
+    static constexpr std::int64_t storage_elems(std::int64_t rank) { return portion(0, rank).elements; }
     static constexpr void add_to(detail::Hash& hash) { GroupLayout(layout()).add_to(hash); }
     static std::vector<std::string> describe() { return GroupLayout(layout()).describe(); }
 

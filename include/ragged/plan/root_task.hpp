@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <ragged/plan/model_plan.hpp>
+#include <ragged/plan/plan_layout.hpp>
 
 namespace ragged {
 
@@ -72,7 +73,7 @@ struct IsMatrix {
 };
 
 /// The tensors of a plan for which `wanted(const PlacedTensor&)` holds, each slice a task of its own, with
-/// what each device holds of them. @pre plan.violations is empty
+/// what each device of the plan holds of them: for owners along axis "shard". @pre plan.violations is empty
 template <class SegmentType, class Wanted = IsMatrix>
 std::vector<RootTask> root_tasks(const BasicPlan<SegmentType>& plan, const Wanted& wanted = {}) {
     std::vector<RootTask> tasks;
@@ -93,6 +94,23 @@ std::vector<RootTask> root_tasks(const BasicModelPlan<PlanType>& model, const Wa
     for (const PlanType& plan : model.groups)
         for (RootTask& task : root_tasks(plan, wanted))
             tasks.push_back(std::move(task));
+    return tasks;
+}
+
+/// The tasks of a plan with what each rank of the layout's topology holds: for owners among all ranks, so
+/// that replicas share the work. Local; every rank makes equal ones.
+template <class PlanType, class Topology, class Wanted = IsMatrix>
+std::vector<RootTask> root_tasks(const PlanLayout<PlanType, Topology>& layout, const Wanted& wanted = {}) {
+    std::vector<RootTask> tasks = root_tasks(layout.plan(), wanted);
+    for (RootTask& task : tasks) {
+        const std::vector<HeldElems> along_shard = std::exchange(task.held, {});
+        for (std::int64_t rank = 0; rank < layout.topology().num_ranks(); ++rank) {
+            const std::int64_t own = Place<Topology>(layout.topology(), rank).template coordinate<"shard">();
+            for (const HeldElems& held : along_shard)
+                if (held.rank == own)
+                    task.held.push_back({rank, held.elems});
+        }
+    }
     return tasks;
 }
 

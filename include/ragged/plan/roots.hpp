@@ -5,8 +5,9 @@
 // Newton-Schulz iteration. A matrix travels to its owner and back, so the owners share the work evenly, and
 // among even shares a matrix goes where much of it lies already.
 //
-//     ragged::Roots roots = ragged::choose_roots(ragged::root_tasks(plan), plan.num_devices);
-//     roots.owners[i], roots.imbalance();   // of the plan's i-th matrix; 1.0 is even
+//     const auto tasks = ragged::root_tasks(plan);        // or of layout_of(buffer, mesh): replicas share
+//     too const ragged::Roots roots = ragged::choose_roots(tasks, plan.num_devices); roots.owners[i],
+//     roots.imbalance();   // of tasks[i]; 1.0 is even
 #pragma once
 
 #include <algorithm> // std::min, std::max
@@ -100,6 +101,7 @@ constexpr RootSearch::Task checked_task(const RootTask& given, std::size_t index
 /// Host, local, deterministic. Without a limit the largest load is at most 4/3 - 1/(3 num_ranks) of the
 /// smallest possible one. With one, tasks that do not fit costliest first go largest first, each to the first
 /// rank with room; such a result may be less even.
+/// @param num_ranks  the ranks that RootTask::held counts: the devices of a plan, or all of a layout's
 /// @param cost  of a task by its shape; its unit is that of Roots::loads
 /// @post no rank's bytes are above the limit                             (test: unit/plan/roots)
 /// @throws PlanError  num_ranks < 1 or above 2^20; a negative cost, size or limit; holders that are no ranks,

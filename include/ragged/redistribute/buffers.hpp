@@ -6,9 +6,8 @@
 //
 //     auto moved = ragged::redistribute(masters, std::move(other), mesh, memory).wait();
 //
-//     const auto to_roots = ragged::make_redistribution<float>(ragged::layout_of(gradients, mesh), on_roots,
-//     mesh,
-//                                                              memory);
+//     const auto from = ragged::layout_of(gradients, mesh);
+//     const auto to_roots = ragged::make_redistribution<float>(from, on_roots, world, memory);
 //     to_roots.start(gradients.segment_data(0), matrices).wait();
 #pragma once
 

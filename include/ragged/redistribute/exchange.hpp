@@ -17,7 +17,7 @@
 namespace ragged::detail {
 
 /// Where a rank has its part of each tensor in an array: elements from the array's start.
-using Places = std::vector<std::int64_t>;
+using Starts = std::vector<std::int64_t>;
 
 struct Exchange {
     struct Part {
@@ -45,7 +45,7 @@ inline void append_run(std::vector<CopyRun>& runs, std::int64_t from, std::int64
 
 /// @param sources, destinations  where this rank has the tensors of `from` and of `to`
 inline Exchange make_exchange(const Stage& from, const Stage& to, const std::vector<std::int64_t>& match,
-                              int rank, int num_ranks, const Places& sources, const Places& destinations) {
+                              int rank, int num_ranks, const Starts& sources, const Starts& destinations) {
     // per peer: from is the place in this rank's array, to the place in the message
     std::vector<std::vector<CopyRun>> out(static_cast<std::size_t>(num_ranks)), in = out;
     std::vector<std::int64_t> out_elems(out.size()), in_elems(out.size());

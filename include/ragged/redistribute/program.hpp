@@ -192,10 +192,10 @@ class Program {
         return step;
     }
 
-    /// Everything that is left, by messages between all ranks. Packed parts are staged from `packed_from` and
-    /// `unpacked_from` on.
+    /// Everything that is left, by messages between all ranks.
+    /// @param messages  filled; offsets of packed parts count from the start of the staging memory
     ProgramStep exchange(Exchange& messages) {
-        Places places(source_offsets_.size());
+        Starts places(source_offsets_.size());
         for (const Tensor& tensor : tensors_)
             places[static_cast<std::size_t>(tensor.from)] = tensor.at;
         messages = make_exchange(stage_, to_, match_, rank_, num_ranks_, places, destination_offsets_);
@@ -240,8 +240,8 @@ class Program {
     };
 
     bool is_beyond(const Stage& stage) const { return rank_ >= stage.num_ranks(); }
-    Places offsets_of(const Stage& stage) const {
-        return is_beyond(stage) ? Places(static_cast<std::size_t>(stage.num_tensors()) + 1)
+    Starts offsets_of(const Stage& stage) const {
+        return is_beyond(stage) ? Starts(static_cast<std::size_t>(stage.num_tensors()) + 1)
                                 : stage.offsets(rank_);
     }
     std::int64_t destination_of(const Tensor& tensor) const {
@@ -274,7 +274,7 @@ class Program {
     Stage to_;
     int rank_, num_ranks_;
     std::vector<std::int64_t> match_;
-    Places source_offsets_, destination_offsets_;
+    Starts source_offsets_, destination_offsets_;
     std::vector<Tensor> tensors_;
     Stage stage_; // what ranks hold at present
     bool of_to_ = false;

@@ -34,7 +34,7 @@ namespace ragged {
 /// | l.portion(tensor, rank, depth)              | what the first `depth` placements leave to the rank     |
 /// | l.holders(tensor)                           | positions, among the ranks whose replicated coordinates |
 /// |                                             | are 0, of those that may hold some of it                |
-/// | l.offsets(rank, depth)                      | [tensors + 1]: starts in the rank's array, and its size |
+/// | l.offsets(rank)                             | [tensors + 1]: starts in the rank's array, and its size |
 /// | l.add_to(hash), l.describe()                | ranks compare layouts with them                         |
 // clang-format on
 template <class L>
@@ -47,7 +47,7 @@ concept group_layout = requires(const L& l, std::int64_t index, std::size_t dept
     { l.shape(index) } -> std::convertible_to<const Shape&>;
     { l.portion(index, index, depth) } -> std::same_as<Portion>;
     { l.holders(index) } -> std::same_as<Holders>;
-    { l.offsets(index, depth) } -> std::same_as<std::vector<std::int64_t>>;
+    { l.offsets(index) } -> std::same_as<std::vector<std::int64_t>>;
     { l.describe() } -> std::same_as<std::vector<std::string>>;
     l.add_to(hash);
 };
@@ -110,15 +110,8 @@ class Stage {
         return result;
     }
 
-    /// Where tensors start in the array of `rank`, and its elements. Splits leave tensors packed.
-    std::vector<std::int64_t> offsets(std::int64_t rank) const {
-        if (splits_.empty())
-            return functions_->offsets(layout_, rank, depth_);
-        std::vector<std::int64_t> result{0};
-        for (std::int64_t tensor = 0; tensor < num_tensors(); ++tensor)
-            result.push_back(result.back() + portion(tensor, rank).elements);
-        return result;
-    }
+    /// Where tensors start in the array of `rank`, and its elements. @pre the stage is the whole layout
+    std::vector<std::int64_t> offsets(std::int64_t rank) const { return functions_->offsets(layout_, rank); }
 
     /// Ranks that hold different things: their coordinates along all other axes are 0. Ascending.
     std::vector<std::int64_t> primaries() const { return grid(true); }
@@ -149,7 +142,7 @@ class Stage {
         const Shape& (*shape)(const void*, std::int64_t);
         Portion (*portion)(const void*, std::int64_t, std::int64_t, std::size_t);
         Holders (*holders)(const void*, std::int64_t);
-        std::vector<std::int64_t> (*offsets)(const void*, std::int64_t, std::size_t);
+        std::vector<std::int64_t> (*offsets)(const void*, std::int64_t);
         void (*add_to)(const void*, Hash&);
         std::vector<std::string> (*describe)(const void*);
     };
@@ -166,7 +159,7 @@ class Stage {
             return as<L>(l).portion(tensor, rank, depth);
         },
         [](const void* l, std::int64_t tensor) { return as<L>(l).holders(tensor); },
-        [](const void* l, std::int64_t rank, std::size_t depth) { return as<L>(l).offsets(rank, depth); },
+        [](const void* l, std::int64_t rank) { return as<L>(l).offsets(rank); },
         [](const void* l, Hash& hash) { as<L>(l).add_to(hash); },
         [](const void* l) { return as<L>(l).describe(); }};
 

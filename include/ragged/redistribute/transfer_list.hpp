@@ -42,7 +42,7 @@ inline void held_runs(const Stage& stage, std::int64_t tensor, const std::vector
                       std::vector<HeldRun>& runs) {
     runs.clear();
     const Holders holders = stage.holders(tensor);
-    const auto end = std::min(holders.last, static_cast<std::int64_t>(primaries.size()));
+    const auto end = std::min(holders.end, static_cast<std::int64_t>(primaries.size()));
     for (std::int64_t i = holders.first; i < end; ++i) {
         const std::int64_t rank = primaries[static_cast<std::size_t>(i)];
         stage.portion(tensor, rank)
@@ -183,7 +183,8 @@ std::vector<Transfer> transfer_list(const From& from, const To& to) {
     return detail::transfers_between(detail::Stage(from), detail::Stage(to));
 }
 
-/// Known before anything moves. No list moves less: a rank receives what it does not hold.
+/// Known before anything moves. No list moves less: a rank receives what it does not hold. Of values: layouts
+/// with a Partial axis, whose reductions move what the README's table says, do not compile.
 /// @throws PlanError  as transfer_list
 template <group_layout From, group_layout To>
 TransferCost cost(const From& from, const To& to, DType dtype) {

@@ -16,6 +16,7 @@
 #include <ragged/plan/make_plan.hpp>
 #include <ragged/plan/roots.hpp>
 #include <ragged/plan/unequal_plan.hpp>
+#include <ragged/redistribute/transfer_list.hpp>
 #include <ragged/spec/inventory.hpp>
 
 #include "support/expect.hpp"
@@ -527,6 +528,24 @@ TEST_CASE("tasks of a plan: matrices and slices with what each device holds") {
     const std::vector<RootTask> all = ragged::root_tasks(ragged::make_plan(model, 3));
     REQUIRE(all.size() == 6);
     CHECK(all[5].name == "out");
+}
+
+TEST_CASE("tasks of a layout: replicas hold the same, and count as ranks of the mesh") {
+    using Behind = ragged::Topology<ragged::Axis<"shard">, ragged::Axis<"replica">>; // not rank = coordinate
+    const ragged::GroupSpec group{"layer", {{.name = "w", .shape = {6, 8}}, {.name = "v", .shape = {2, 30}}}};
+    const ragged::Plan plan = ragged::make_plan(group, 3);
+    const ragged::PlanLayout layout(plan, Behind(3, 2));
+    const std::vector<RootTask> tasks = ragged::root_tasks(layout);
+    REQUIRE(tasks.size() == 2);
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+        for (std::int64_t rank = 0; rank < 6; ++rank)
+            CHECK(held_by(tasks[i], rank) == layout.portion(static_cast<std::int64_t>(i), rank).elements);
+    const Roots roots = choose(tasks, 6);
+    CHECK(wrong_sums(tasks, 6, {}, roots) == "");
+    const auto owners = ragged::root_layout(tasks, roots, ragged::Topology<ragged::Axis<"all">>(6));
+    CHECK(ragged::cost(layout, owners, ragged::DType::u8).moved_bytes == roots.travelling_elems);
+    const auto named_w = [](const ragged::PlacedTensor& tensor) { return tensor.spec.name == "w"; };
+    CHECK(ragged::root_tasks(layout, named_w).size() == 1);
 }
 
 TEST_CASE("matrices of real models, without embedding and head") {
