@@ -219,7 +219,7 @@ constexpr auto place(P placement) {
     return Placements<>().template then<Name>(std::move(placement));
 }
 
-/// "Shard(0)", "ragged", in messages.
+/// "Shard(0)", "RaggedShard", in messages.
 inline std::string to_string(const PlacementKind& kind) {
     switch (kind.kind) {
     case PlacementKind::Kind::replicate:

@@ -70,8 +70,8 @@ struct Portion {
     /// Call run(global, local, elements) for the longest contiguous runs, in ascending order of both.
     template <class Run>
     constexpr void for_each_run(const Run& run) const {
-        std::int64_t length =
-            1; // of the box's contiguous runs: what is whole further in, and one more dimension
+        // of the box's contiguous runs: what is whole further in, and one more dimension
+        std::int64_t length = 1;
         int dim = box.rank() - 1;
         for (; dim >= 0 && box[dim] == shape[dim]; --dim)
             length *= box[dim];

@@ -19,7 +19,7 @@ namespace ragged {
 class StridedRaggedShard {
   public:
     struct Part {
-        Portion box; // a whole box: what the axes applied before left to the ranks of this part
+        Portion portion; // a whole box: what the axes applied before left to the ranks of this part
         RaggedShard shard;
 
         constexpr bool operator==(const Part&) const = default;
@@ -27,7 +27,7 @@ class StridedRaggedShard {
 
     /// Parts in row-major order of the coordinates along the axes applied before.
     /// @throws PlanError  no part, or parts over different numbers of ranks; a shard of another number of
-    /// elements than its box
+    /// elements than its portion
     constexpr explicit StridedRaggedShard(std::vector<Part> parts)
         : parts_(std::move(parts)) {
         if (parts_.empty())
@@ -37,8 +37,8 @@ class StridedRaggedShard {
             if (shard.num_ranks() != num_ranks())
                 throw PlanError(concat("part ", p, " is cut over ", shard.num_ranks(), " ranks, part 0 over ",
                                        num_ranks()));
-            if (shard.elements() != parts_[p].box.elements)
-                throw PlanError(concat("part ", p, " has ", parts_[p].box.elements,
+            if (shard.elements() != parts_[p].portion.elements)
+                throw PlanError(concat("part ", p, " has ", parts_[p].portion.elements,
                                        " elements, its ragged shard ", shard.elements()));
         }
     }
@@ -49,7 +49,7 @@ class StridedRaggedShard {
 
     /// What rank `rank` holds of part `index`.
     constexpr Portion portion(std::int64_t index, std::int64_t rank) const {
-        Portion result = part(index).box;
+        Portion result = part(index).portion;
         result.keep_run(part(index).shard.offset(rank), part(index).shard.size(rank));
         return result;
     }
@@ -63,7 +63,7 @@ class StridedRaggedShard {
     /// @pre 0 <= global < the tensor's elements
     constexpr Owner owner(std::int64_t global) const {
         for (std::int64_t index = 0; index < num_parts(); ++index)
-            if (const std::int64_t inside = part(index).box.local(global); inside >= 0) {
+            if (const std::int64_t inside = part(index).portion.local(global); inside >= 0) {
                 const std::int64_t rank = part(index).shard.owner(inside);
                 return {index, rank, inside - part(index).shard.offset(rank)};
             }

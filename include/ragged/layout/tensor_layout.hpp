@@ -197,9 +197,9 @@ class TensorLayout {
                     num_parts *= topology_.size(axes[i]);
             std::vector<StridedRaggedShard::Part> parts;
             for (std::int64_t p = 0; p < num_parts; ++p) {
-                const Portion box = portion_of_part(p);
-                const CutPattern cuts = cuts_of(detail::part_of<PlacementsType>(spec_, box.box));
-                parts.push_back({box, shard_of_part(p, cuts)});
+                const Portion part = portion_of_part(p);
+                const CutPattern cuts = cuts_of(detail::part_of<PlacementsType>(spec_, part.box));
+                parts.push_back({part, shard_of_part(p, cuts)});
             }
             return StridedRaggedShard(std::move(parts));
         } else {

@@ -43,7 +43,7 @@ TEST_CASE("parts of different sizes, each with cuts of its own") {
     static_assert(rows().portion(0, 0).elements == 2 && rows().portion(0, 1).elements == 4);
     static_assert(rows().portion(1, 0).elements == 1 && rows().portion(1, 1).elements == 3);
     static_assert(rows().portion(0, 1).global(0) == 2 && rows().portion(1, 1).global(0) == 7);
-    static_assert(rows().part(1).shard.offset(1) == 1 && rows().part(1).box.elements == 4);
+    static_assert(rows().part(1).shard.offset(1) == 1 && rows().part(1).portion.elements == 4);
 }
 
 TEST_CASE("the owner of an element: part, rank and place") {
