@@ -7,7 +7,8 @@
 //     group.tensors.push_back(ragged::local_spec(o_proj, topology, columns, rank)); // 8x3, whole from 1
 //     const ragged::Plan plan = ragged::make_plan(group, topology.size<"shard">());
 //
-// A buffer over such a plan lies on a mesh of the other data axes, without the axis that cut: see mesh.hpp.
+// A buffer over such a plan lies on a mesh of the other data axes, without the axis that cut: see
+// comm/mesh.hpp.
 #pragma once
 
 #include <algorithm> // std::max, std::min

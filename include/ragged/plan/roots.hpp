@@ -5,9 +5,9 @@
 // Newton-Schulz iteration. A matrix travels to its owner and back, so the owners share the work evenly, and
 // among even shares a matrix goes where much of it lies already.
 //
-//     const auto tasks = ragged::root_tasks(plan);        // or of layout_of(buffer, mesh): replicas share
-//     too const ragged::Roots roots = ragged::choose_roots(tasks, plan.num_devices); roots.owners[i],
-//     roots.imbalance();   // of tasks[i]; 1.0 is even
+//     const auto tasks = ragged::root_tasks(plan);   // or of layout_of(buffer, mesh), for replicas too
+//     const ragged::Roots roots = ragged::choose_roots(tasks, plan.num_devices);
+//     roots.owners[i], roots.imbalance();            // of tasks[i]; 1.0 is even
 #pragma once
 
 #include <algorithm> // std::min, std::max
