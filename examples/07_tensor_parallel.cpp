@@ -10,7 +10,7 @@
 
 using Grid =
     ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard", 2>, ragged::Axis<"tensor", 2>>;
-using Data = ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard", 2>>;
+using Data = decltype(Grid().part<"replica", "shard">());
 namespace state = ragged::state;
 
 constexpr auto by_outputs = ragged::place<"tensor">(ragged::Shard<0>{}); // weights are [outputs, inputs]
@@ -21,9 +21,9 @@ int main() {
 
     ragged::run_ranks(8, [&](ragged::LocalCommunicator world) {
         // A buffer takes every axis but "shard" for replicas: the tensor axis has no place on its mesh.
-        const ragged::Place<Grid> place(Grid(), world.rank());
-        const auto tensor = static_cast<int>(place.coordinate<"tensor">());
-        ragged::Mesh data(Data(), world.split(tensor, world.rank()));
+        ragged::Mesh all(Grid(), world);
+        auto data = all.part<"replica", "shard">();
+        const auto tensor = static_cast<int>(all.place().coordinate<"tensor">());
 
         const ragged::GroupSpec layer{"layer",
                                       {ragged::local_spec(w1, Grid(), by_outputs, world.rank()),  // [96, 64]

@@ -268,10 +268,11 @@ auto ready(const Stage& from, const Stage& to, Communicator& world,
 /// @throws PlanError    the layouts are not of the same tensors, or of another topology than the mesh; a rule
 /// without members cuts a tensor in two ways because its blocks differ
 /// @throws BufferError  memory or executor of another space; CommError  ranks have different layouts
-template <element T, group_layout From, group_layout To, class Topology, class Communicator,
-          memory_resource R, group_executor E = HostExecutor>
+template <element T, class From, class To, class Topology, class Communicator, memory_resource R,
+          group_executor E = HostExecutor>
 auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communicator>& mesh, R& resource,
                          const E& executor = detail::host_executor) {
+    detail::require_group_layouts<From, To>();
     static_assert(std::is_same_v<Topology, typename From::topology_type>,
                   "ragged: the layouts lie on another kind of topology than the mesh");
     const Topology& topology = mesh.place().topology;
@@ -289,10 +290,11 @@ auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communic
 /// The same between layouts of any two topologies, of which the ranks of `world` form both: by one exchange.
 /// Ranks beyond a topology hold nothing there.
 /// @throws PlanError  a topology has more ranks than the world; else as above
-template <element T, group_layout From, group_layout To, communicator Communicator, memory_resource R,
+template <element T, class From, class To, communicator Communicator, memory_resource R,
           group_executor E = HostExecutor>
 auto make_redistribution(const From& from, const To& to, Communicator& world, R& resource,
                          const E& executor = detail::host_executor) {
+    detail::require_group_layouts<From, To>();
     detail::require_values<From, To>();
     for (const std::int64_t ranks : {from.topology().num_ranks(), to.topology().num_ranks()})
         if (ranks > world.size())
@@ -303,8 +305,8 @@ auto make_redistribution(const From& from, const To& to, Communicator& world, R&
 
 /// Make ready and start, for what is moved once. Collective; blocks until the layouts were compared.
 /// @param source, destination  as Redistribution::start; parameters and errors as make_redistribution
-template <group_layout From, group_layout To, class Source, element T, class MeshOrCommunicator,
-          memory_resource R, group_executor E = HostExecutor>
+template <class From, class To, class Source, element T, class MeshOrCommunicator, memory_resource R,
+          group_executor E = HostExecutor>
 auto redistribute(const From& from, Source* source, const To& to, T* destination, MeshOrCommunicator& ranks,
                   R& resource, const E& executor = detail::host_executor) {
     static_assert(std::is_same_v<std::remove_const_t<Source>, T>,

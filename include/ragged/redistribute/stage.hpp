@@ -54,6 +54,14 @@ concept group_layout = requires(const L& l, std::int64_t index, std::size_t dept
 
 namespace detail {
 
+template <class From, class To>
+constexpr void require_group_layouts() {
+    static_assert(
+        group_layout<From> && group_layout<To>,
+        "ragged: layouts of groups are redistributed; a single tensor is GroupLayout(tensor_layout), "
+        "a buffer layout_of(buffer, mesh)");
+}
+
 /// A layout up to some depth. Refers to the layout, which outlives it.
 class Stage {
   public:

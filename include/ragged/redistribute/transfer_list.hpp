@@ -107,8 +107,9 @@ void for_each_transfer(const Stage& from, const Stage& to, const std::vector<std
     }
 }
 
-template <group_layout From, group_layout To>
+template <class From, class To>
 constexpr void require_values() {
+    require_group_layouts<From, To>();
     constexpr auto has_partial = [](const auto& kinds) {
         for (const PlacementKind& kind : kinds)
             if (kind.kind == PlacementKind::Kind::partial)
@@ -177,7 +178,7 @@ inline TransferCost cost_between(const Stage& from, const Stage& to, DType dtype
 /// The shortest list that fills every rank of `to` from ranks of `from`. What a rank holds already is in it,
 /// with from_rank == to_rank. Ranks of both layouts are those of one world. Local; equal on every rank.
 /// @throws PlanError  the layouts are not of the same tensors (one may have more)
-template <group_layout From, group_layout To>
+template <class From, class To>
 std::vector<Transfer> transfer_list(const From& from, const To& to) {
     detail::require_values<From, To>();
     return detail::transfers_between(detail::Stage(from), detail::Stage(to));
@@ -186,7 +187,7 @@ std::vector<Transfer> transfer_list(const From& from, const To& to) {
 /// Known before anything moves. No list moves less: a rank receives what it does not hold. Of values: layouts
 /// with a Partial axis, whose reductions move what the README's table says, do not compile.
 /// @throws PlanError  as transfer_list
-template <group_layout From, group_layout To>
+template <class From, class To>
 TransferCost cost(const From& from, const To& to, DType dtype) {
     detail::require_values<From, To>();
     return detail::cost_between(detail::Stage(from), detail::Stage(to), dtype);
