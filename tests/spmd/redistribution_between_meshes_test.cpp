@@ -67,13 +67,24 @@ auto on_roots(const PlanLayout<PlanType, Topology>& planned, const Topology& top
     return layout_of<On<"shard", RaggedOnRank>>(specs, topology);
 }
 
-PlanOptions options_for(std::uint32_t seed) {
-    return {.alignment_bytes = seed % 2 == 0 ? 16 : 128, .planes = {}};
-}
-Plan plan_for(std::uint32_t seed, std::int64_t devices) {
+Plan plan_for(std::uint32_t seed, std::int64_t devices, std::int64_t alignment_bytes = 16) {
     return make_plan(support::random_group(seed), devices,
-                     policy::Exact{policy::Order::search, 1 + seed % 3, {.latency_ns = 0}},
-                     options_for(seed));
+                     policy::Exact{policy::Order::search, 3, {.latency_ns = 0}},
+                     {.alignment_bytes = alignment_bytes, .planes = {}});
+}
+
+struct Drawn {
+    std::uint32_t seed;
+    std::int64_t devices;
+};
+/// Some groups as they come, and those whose plans have more than one segment.
+std::vector<Drawn> drawn_plans() {
+    std::vector<Drawn> result;
+    for (std::uint32_t seed = 0; seed < 60; ++seed)
+        for (std::int64_t devices = 1; devices <= 6; ++devices)
+            if ((seed < 24 && devices == 1 + seed % 6) || plan_for(seed, devices).segments.size() > 1)
+                result.push_back({seed, devices});
+    return result;
 }
 
 } // namespace
@@ -105,45 +116,37 @@ TEST_CASE("one layout has fewer tensors") {
 }
 
 TEST_CASE("plans of random groups to whole tensors on roots and back") {
-    for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    std::size_t most_segments = 0;
+    for (const auto [seed, devices] : drawn_plans()) {
         CAPTURE(seed);
-        const std::int64_t devices = std::int64_t{1} + seed % 6;
+        CAPTURE(devices);
         const Plan plan = plan_for(seed, devices);
+        most_segments = std::max(most_segments, plan.segments.size());
         for (const RegionStorage storage : {RegionStorage::alone, RegionStorage::in_place}) {
             const PlanLayout layout(plan, Line(devices), storage);
             CHECK_NOTHROW(check(layout, on_roots(layout, Line(devices))));
             CHECK_NOTHROW(check(layout, on_roots(layout, Line(7 - devices))));
         }
-        const UnequalPlan unequal =
-            make_unequal_plan(support::random_group(seed), devices, options_for(seed));
+        const UnequalPlan unequal = make_unequal_plan(support::random_group(seed), devices);
         const PlanLayout layout(unequal, Line(devices));
         CHECK_NOTHROW(check(layout, on_roots(layout, Line(devices))));
     }
+    CHECK(most_segments >= 3);
 }
 
 TEST_CASE("between plans of one group: devices, segments, equal and unequal regions, replicas") {
-    for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    for (const auto [seed, devices] : drawn_plans()) {
         CAPTURE(seed);
-        const std::int64_t devices = std::int64_t{1} + seed % 6, others = std::int64_t{1} + seed * 5 % 7;
-        const Plan plan = plan_for(seed, devices);
-        const Plan other =
-            make_plan(support::random_group(seed), others,
-                      policy::Exact{policy::Order::as_given, 1 + (seed + 1) % 3, {.latency_ns = 0}},
-                      options_for(seed + 1));
-        const UnequalPlan unequal = make_unequal_plan(support::random_group(seed), others, options_for(seed));
+        CAPTURE(devices);
+        const std::int64_t others = std::int64_t{1} + seed * 5 % 7;
+        const Plan plan = plan_for(seed, devices), other = plan_for(seed, others, 128);
+        const UnequalPlan unequal = make_unequal_plan(support::random_group(seed), others);
         const PlanLayout layout(plan, Line(devices));
         CHECK_NOTHROW(check(layout, PlanLayout(other, Line(others), RegionStorage::in_place)));
         CHECK_NOTHROW(check(layout, PlanLayout(unequal, Line(others))));
         if (others <= 4)
             CHECK_NOTHROW(check(PlanLayout(other, Plane(2, others)), layout));
     }
-}
-
-TEST_CASE("a plan has several segments somewhere above") {
-    std::size_t most = 0;
-    for (std::uint32_t seed = 0; seed < 40; ++seed)
-        most = std::max(most, plan_for(seed, 1 + seed % 6).segments.size());
-    CHECK(most >= 2);
 }
 
 TEST_CASE("ranks that plan for other topologies are told") {
