@@ -117,7 +117,9 @@ TEST_CASE("one layout has fewer tensors") {
 
 TEST_CASE("plans of random groups to whole tensors on roots and back") {
     std::size_t most_segments = 0;
-    for (const auto [seed, devices] : drawn_plans()) {
+    for (const Drawn& drawn : drawn_plans()) {
+        const std::uint32_t seed = drawn.seed;
+        const std::int64_t devices = drawn.devices;
         CAPTURE(seed);
         CAPTURE(devices);
         const Plan plan = plan_for(seed, devices);
@@ -135,7 +137,9 @@ TEST_CASE("plans of random groups to whole tensors on roots and back") {
 }
 
 TEST_CASE("between plans of one group: devices, segments, equal and unequal regions, replicas") {
-    for (const auto [seed, devices] : drawn_plans()) {
+    for (const Drawn& drawn : drawn_plans()) {
+        const std::uint32_t seed = drawn.seed;
+        const std::int64_t devices = drawn.devices;
         CAPTURE(seed);
         CAPTURE(devices);
         const std::int64_t others = std::int64_t{1} + seed * 5 % 7;
