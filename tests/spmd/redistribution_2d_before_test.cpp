@@ -21,7 +21,7 @@ using Rows = List<On<"r", Shard<0>>, On<"s", S>>;
 } // namespace
 
 TEST_CASE("along one axis, the other cuts rows first") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         add_all<Rows, Rows>(suite);
         add_values<Rows>(suite, Rows<Partial<>>{});
         add_values<Rows>(suite, Rows<Partial<PartialOp::max>>{});

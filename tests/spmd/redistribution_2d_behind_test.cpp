@@ -23,14 +23,14 @@ using Columns = List<On<"s", S>, On<"r", Shard<1>>>;
 } // namespace
 
 TEST_CASE("along one axis, the other then cuts rows") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         add_all<Rows, Rows>(suite);
         add_values<Rows>(suite, Rows<Partial<>>{});
     }));
 }
 
 TEST_CASE("along one axis, the other then cuts columns") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         add_all<Columns, Columns>(suite);
         add_values<Columns>(suite, Columns<Partial<PartialOp::avg>>{});
     }));

@@ -21,7 +21,7 @@ using SR = List<On<"s", S>, On<"r", R>>;
 } // namespace
 
 TEST_CASE("joined, cut, and cut the other way round") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         suite.add(RS<Shard<0>, RaggedEvenly>{}, RS<Replicate, Replicate>{}, SR<RaggedEvenly, Shard<0>>{},
                   RS<Replicate, RaggedByWeights>{});
         suite.add(RS<Shard<1>, RaggedByWeights>{}, RS<Replicate, Replicate>{},
@@ -33,7 +33,7 @@ TEST_CASE("joined, cut, and cut the other way round") {
 
 // The axis that cuts rows or columns behind a rule decides where the rule may cut.
 TEST_CASE("what follows a ragged axis changes") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         suite.add(SR<RaggedEvenly, Replicate>{}, SR<RaggedEvenly, Shard<0>>{}, SR<RaggedEvenly, Shard<1>>{});
         suite.add(SR<RaggedEvenly, Shard<0>>{}, SR<RaggedEvenly, Shard<1>>{});
         suite.add(SR<RaggedEvenly, Partial<>>{}, SR<RaggedEvenly, Shard<0>>{}, SR<RaggedEvenly, Shard<1>>{});

@@ -23,7 +23,7 @@ using Sums = List<On<"r", Partial<>>, On<"s", S>>;
 } // namespace
 
 TEST_CASE("along one axis, the other is reduced") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         add_all<Sums, Reduced>(suite);
         add_values<Reduced>(suite, Sums<Partial<>>{});
         add_values<Reduced>(suite, Sums<Partial<PartialOp::avg>>{});
@@ -31,7 +31,7 @@ TEST_CASE("along one axis, the other is reduced") {
 }
 
 TEST_CASE("along one axis, the other keeps its contributions") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         add_all<Sums, Sums>(suite);
         add_values<Sums>(suite, Sums<Partial<>>{});
     }));

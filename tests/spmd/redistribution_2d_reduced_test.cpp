@@ -25,7 +25,7 @@ using Max = Partial<PartialOp::max>;
 } // namespace
 
 TEST_CASE("both axes are reduced") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         suite.add(RS<Sum, Sum>{}, RS<Replicate, RaggedEvenly>{}, RS<Shard<0>, RaggedByWeights>{},
                   SR<RaggedEvenly, Shard<0>>{}, RS<Shard<1>, Shard<0>>{});
         suite.add(RS<Avg, Avg>{}, RS<Replicate, RaggedEvenly>{}, RS<Shard<1>, RaggedOnRank>{});
@@ -35,7 +35,7 @@ TEST_CASE("both axes are reduced") {
 }
 
 TEST_CASE("one axis is reduced in equal parts, then ranks exchange") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         suite.add(RS<Sum, Shard<0>>{}, RS<Shard<0>, RaggedByWeights>{}, RS<Shard<0>, Replicate>{},
                   RS<RaggedOnRank, Shard<0>>{});
         suite.add(RS<Avg, RaggedByWeights>{}, RS<Shard<0>, RaggedByWeights>{}, RS<Shard<0>, Replicate>{});

@@ -21,7 +21,7 @@ using Held = List<On<"r", Replicate>, On<"s", S>>;
 } // namespace
 
 TEST_CASE("along one axis, the other replicates") {
-    CHECK_NOTHROW(check_on_planes<float>([](auto& suite) {
+    CHECK_NOTHROW(check_on_planes([](auto& suite) {
         add_all<Held, Held>(suite);
         add_values<Held>(suite, Held<Partial<>>{});
         add_values<Held>(suite, Held<Partial<PartialOp::avg>>{});

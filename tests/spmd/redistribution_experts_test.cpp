@@ -35,25 +35,32 @@ std::vector<TensorSpec> stacks() {
 } // namespace
 
 TEST_CASE("experts on a mesh of three axes") {
-    for (const std::array<int, 3> sizes : {std::array{2, 2, 2}, {1, 3, 2}, {2, 1, 4}}) {
-        support::RedistributionSuite<float, Cube> suite{Cube(sizes[0], sizes[1], sizes[2]), stacks()};
-        suite.add(Experts<Replicate, RaggedEvenly, Shard<0>>{}, Experts<Replicate, Replicate, Shard<0>>{},
-                  Experts<Replicate, Replicate, Replicate>{}, Experts<Replicate, RaggedByWeights, Shard<1>>{},
-                  Experts<Replicate, RaggedOnRank, Shard<0>>{});
-        suite.add(Experts<Sum, Avg, Shard<0>>{}, Experts<Replicate, RaggedEvenly, Shard<0>>{},
-                  Experts<Replicate, RaggedOnRank, Shard<0>>{});
-        suite.add(Experts<Avg, Sum, Shard<1>>{}, Experts<Replicate, RaggedByWeights, Shard<1>>{},
-                  Experts<Shard<0>, RaggedEvenly, Shard<0>>{});
-        CHECK_NOTHROW(suite.run());
-    }
+    for (const std::array<int, 3> sizes : {std::array{2, 2, 2}, {1, 3, 2}, {2, 1, 4}})
+        CHECK_NOTHROW(support::check_elements(
+            Cube(sizes[0], sizes[1], sizes[2]),
+            [](auto& suite) {
+                suite.add(Experts<Replicate, RaggedEvenly, Shard<0>>{},
+                          Experts<Replicate, Replicate, Shard<0>>{},
+                          Experts<Replicate, Replicate, Replicate>{},
+                          Experts<Replicate, RaggedByWeights, Shard<1>>{},
+                          Experts<Replicate, RaggedOnRank, Shard<0>>{});
+                suite.add(Experts<Sum, Avg, Shard<0>>{}, Experts<Replicate, RaggedEvenly, Shard<0>>{},
+                          Experts<Replicate, RaggedOnRank, Shard<0>>{});
+                suite.add(Experts<Avg, Sum, Shard<1>>{}, Experts<Replicate, RaggedByWeights, Shard<1>>{},
+                          Experts<Shard<0>, RaggedEvenly, Shard<0>>{});
+            },
+            stacks()));
 }
 
 TEST_CASE("experts on a mesh of four axes") {
-    support::RedistributionSuite<float, World> suite{World(), stacks()};
-    suite.add(All<Shard<0>, Replicate, RaggedEvenly, Shard<0>>{},
-              All<Replicate, Replicate, Replicate, Replicate>{},
-              All<Replicate, Shard<0>, RaggedByWeights, Shard<1>>{});
-    suite.add(All<Sum, Avg, Sum, Shard<0>>{}, All<Replicate, Replicate, RaggedByWeights, Shard<0>>{},
-              All<Shard<0>, Replicate, RaggedEvenly, Shard<0>>{});
-    CHECK_NOTHROW(suite.run());
+    CHECK_NOTHROW(support::check_elements(
+        World(),
+        [](auto& suite) {
+            suite.add(All<Shard<0>, Replicate, RaggedEvenly, Shard<0>>{},
+                      All<Replicate, Replicate, Replicate, Replicate>{},
+                      All<Replicate, Shard<0>, RaggedByWeights, Shard<1>>{});
+            suite.add(All<Sum, Avg, Sum, Shard<0>>{}, All<Replicate, Replicate, RaggedByWeights, Shard<0>>{},
+                      All<Shard<0>, Replicate, RaggedEvenly, Shard<0>>{});
+        },
+        stacks()));
 }

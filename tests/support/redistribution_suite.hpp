@@ -190,19 +190,32 @@ void add_all(Suite& suite) {
 
 using Plane = ragged::Topology<ragged::Axis<"r">, ragged::Axis<"s">>;
 
-/// Run what add(suite) adds on planes of several sizes.
-/// @throws what went wrong, with the size
-template <class T, class Add>
-void check_on_planes(const Add& add) {
-    for (const std::array<int, 2> sizes : {std::array{1, 3}, {2, 1}, {2, 2}, {2, 3}, {3, 2}, {2, 4}}) {
-        RedistributionSuite<T, Plane> suite{Plane(sizes[0], sizes[1])};
+/// Run what add(suite) adds, in f32 and in bf16. @throws what went wrong, with the element type
+template <class Topology, class Add>
+void check_elements(const Topology& topology, const Add& add,
+                    const std::vector<ragged::TensorSpec>& specs = awkward_matrices()) {
+    const auto check = [&]<class T>(T) {
+        RedistributionSuite<T, Topology> suite(topology, specs);
         try {
             add(suite);
             suite.run();
         } catch (const std::exception& error) {
+            throw std::runtime_error(ragged::concat(ragged::name(ragged::dtype_of<T>), ", ", error.what()));
+        }
+    };
+    check(float{});
+    check(ragged::bf16{});
+}
+
+/// The same on planes of several sizes.
+template <class Add>
+void check_on_planes(const Add& add) {
+    for (const std::array<int, 2> sizes : {std::array{1, 3}, {2, 1}, {2, 2}, {2, 3}, {3, 2}, {2, 4}})
+        try {
+            check_elements(Plane(sizes[0], sizes[1]), add);
+        } catch (const std::exception& error) {
             throw std::runtime_error(ragged::concat("on ", sizes[0], "x", sizes[1], ", ", error.what()));
         }
-    }
 }
 
 } // namespace support
