@@ -275,6 +275,9 @@ auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communic
     detail::require_group_layouts<From, To>();
     static_assert(std::is_same_v<Topology, typename From::topology_type>,
                   "ragged: the layouts lie on another kind of topology than the mesh");
+    static_assert(
+        std::is_same_v<typename From::topology_type, typename To::topology_type>,
+        "ragged: both layouts lie on one mesh here; between meshes, redistribute over a communicator");
     const Topology& topology = mesh.place().topology;
     if (from.topology() != topology || to.topology() != topology)
         throw PlanError(concat("layouts on ", from.topology().num_ranks(), " and ", to.topology().num_ranks(),
@@ -311,7 +314,11 @@ auto redistribute(const From& from, Source* source, const To& to, T* destination
                   R& resource, const E& executor = detail::host_executor) {
     static_assert(std::is_same_v<std::remove_const_t<Source>, T>,
                   "ragged: source and destination have one element type; cast before or afterwards");
-    return make_redistribution<T>(from, to, ranks, resource, executor).start(source, destination);
+    const auto move = make_redistribution<T>(from, to, ranks, resource, executor);
+    static_assert(std::is_convertible_v<Source*, typename decltype(move)::source_type*>,
+                  "ragged: this redistribution reduces in its source array, whose values are spent; give it "
+                  "one that is not const");
+    return move.start(source, destination);
 }
 
 } // namespace ragged
