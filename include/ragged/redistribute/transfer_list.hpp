@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <ragged/core/integer.hpp>
 #include <ragged/redistribute/stage.hpp>
 #include <ragged/spec/dtype.hpp>
 
@@ -153,19 +154,23 @@ inline TransferCost cost_between(const Stage& from, const Stage& to, DType dtype
     result.received_bytes.resize(static_cast<std::size_t>(to.num_ranks()));
     const std::int64_t num_receivers = to.num_ranks();
     std::unordered_map<std::int64_t, std::int64_t> between; // from * receivers + to -> bytes
+    const auto add = [](std::int64_t& sum, std::int64_t bytes) {
+        sum = checked_add(sum, bytes, "bytes of a redistribution");
+    };
     for_each_transfer(from, to, match_tensors(from, to), [&](const Transfer& transfer) {
-        const std::int64_t bytes = transfer.elements * size_bytes(dtype);
-        if (transfer.from_rank == transfer.to_rank)
-            result.kept_bytes += bytes;
-        else
-            between[transfer.from_rank * num_receivers + transfer.to_rank] += bytes;
+        const std::int64_t bytes =
+            checked_mul(transfer.elements, size_bytes(dtype), "bytes of a redistribution");
+        add(transfer.from_rank == transfer.to_rank
+                ? result.kept_bytes
+                : between[transfer.from_rank * num_receivers + transfer.to_rank],
+            bytes);
     });
     for (const auto& [key, bytes] : between) {
         const std::int64_t sender = key / num_receivers, receiver = key % num_receivers;
         result.pairs.push_back({sender, receiver, bytes});
+        add(result.moved_bytes, bytes); // not less than what one rank sends or receives
         result.sent_bytes[static_cast<std::size_t>(sender)] += bytes;
         result.received_bytes[static_cast<std::size_t>(receiver)] += bytes;
-        result.moved_bytes += bytes;
     }
     std::sort(result.pairs.begin(), result.pairs.end(), [](const auto& a, const auto& b) {
         return a.from_rank != b.from_rank ? a.from_rank < b.from_rank : a.to_rank < b.to_rank;
@@ -186,7 +191,7 @@ std::vector<Transfer> transfer_list(const From& from, const To& to) {
 
 /// Known before anything moves. No list moves less: a rank receives what it does not hold. Of values: layouts
 /// with a Partial axis, whose reductions move what the README's table says, do not compile.
-/// @throws PlanError  as transfer_list
+/// @throws PlanError  as transfer_list; bytes of all ranks beyond 64 bits
 template <class From, class To>
 TransferCost cost(const From& from, const To& to, DType dtype) {
     detail::require_values<From, To>();
