@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ragged/layout/group_layout.hpp>
@@ -113,16 +114,18 @@ class PlanLayout {
     std::int64_t storage_elems(std::int64_t rank) const { return offsets(rank).back(); }
 
     void add_to(detail::Hash& hash) const {
-        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
+        for (std::size_t axis = 0; axis < Topology::num_axes; ++axis) {
+            hash.add(Topology::names[axis]);
             hash.add(topology_.size(axis));
+        }
         hash.add(static_cast<std::int64_t>(fingerprint(*plan_)));
     }
     std::vector<std::string> describe() const {
-        std::string axes = concat(topology_.num_ranks(), " ranks:");
+        std::string axes = "plan over";
         for (std::size_t axis = 0; axis < Topology::num_axes; ++axis)
-            axes += concat(" '", Topology::names[axis], "' of ", topology_.size(axis));
+            axes += concat(axis == 0 ? " '" : ", '", Topology::names[axis], "' of ", topology_.size(axis));
         std::vector<std::string> lines = ragged::describe(*plan_);
-        lines.insert(lines.begin(), axes);
+        lines.insert(lines.begin(), std::move(axes));
         return lines;
     }
 
