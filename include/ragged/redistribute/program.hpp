@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <ragged/core/error.hpp>
+#include <ragged/core/integer.hpp>
 #include <ragged/layout/copy_run.hpp>
 #include <ragged/redistribute/exchange.hpp>
 #include <ragged/redistribute/route.hpp>
@@ -257,7 +259,8 @@ class Program {
         return part.elements == 0 ? 0 : whole.local(part.global(0));
     }
     std::int64_t reserve(std::int64_t elements) {
-        return std::exchange(staging_elems_, staging_elems_ + elements);
+        return std::exchange(staging_elems_,
+                             checked_add<BufferError>(staging_elems_, elements, "staged elements"));
     }
     std::int64_t coordinate(std::size_t axis) const { return rank_ / to_.stride(axis) % to_.axis_size(axis); }
     std::vector<std::int64_t> line(std::size_t axis) const {

@@ -20,6 +20,7 @@
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/comm/communicator.hpp>
 #include <ragged/comm/held_memory.hpp>
+#include <ragged/core/integer.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/redistribute/counts.hpp>
 #include <ragged/redistribute/program.hpp>
@@ -95,7 +96,9 @@ class RedistributionState {
         copies_.push_back(prepare_copy(program.finish(), executor_, resource));
         source_elems = program.source_elems();
         destination_elems = program.destination_elems();
-        staging = Memory(resource, static_cast<std::size_t>(program.staging_elems()) * sizeof(T));
+        staging = Memory(resource, static_cast<std::size_t>(checked_mul<BufferError>(
+                                       program.staging_elems(), static_cast<std::int64_t>(sizeof(T)),
+                                       "bytes of staging memory")));
         completions_.reserve(num_calls_ + 1);
         if (ranks > 1)
             averaged_ = program.values();
