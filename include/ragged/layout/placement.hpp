@@ -34,8 +34,9 @@ struct Replicate {
 
 enum class PartialOp : std::uint8_t { sum, avg, max };
 
-/// Every rank of the axis holds a contribution; the value is their sum, average or maximum. Backward leaves
-/// gradients like this; nothing turns into it.
+/// Every rank of the axis holds a contribution; the value is their sum, average or maximum. An average is the
+/// sum, which must fit the element type too, divided at the end. Backward leaves gradients like this; nothing
+/// turns into it.
 template <PartialOp Op = PartialOp::sum>
 struct Partial {
     constexpr bool operator==(const Partial&) const = default;
