@@ -141,8 +141,8 @@ class Redistribution {
     std::int64_t destination_elems() const { return state_->destination_elems; }
     /// Bytes taken from the resource for messages and parts that must be packed.
     std::int64_t staging_bytes() const { return static_cast<std::int64_t>(state_->staging.bytes()); }
-    /// Elements by which the destination lies behind the source where it may overlap it, and then the rank
-    /// copies nothing of its own; nothing where the arrays must be two.
+    /// Elements by which the destination lies behind the source where the two may overlap; nothing where they
+    /// must be two arrays. What needs no packing is then not copied on this rank.
     std::optional<std::int64_t> in_place_shift() const { return state_->in_place_shift(); }
 
     /// Move this rank's part. Collective: all ranks of the mesh, in the same order as their other
