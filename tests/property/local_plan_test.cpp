@@ -142,7 +142,7 @@ void check_position(const ragged::GroupSpec& group, const std::vector<int>& ways
             CHECK(keeps_whole(plan, tensor, whole_from));
             counts.kept += whole_from > 0 ? 1 : 0;
         });
-        if (tensor.slice >= 0) { // a run of its own: layouts are of whole tensors
+        if (tensor.spec.sliced || tensor.slice >= 0) { // layouts are of whole tensors
             ++counts.slices;
             continue;
         }
