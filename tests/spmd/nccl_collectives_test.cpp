@@ -11,6 +11,7 @@
 #include <ragged/view/tensor_view.hpp>
 
 #include "support/expect.hpp"
+#include "support/fake_device.hpp"
 #include "support/fake_nccl.hpp"
 #include "support/fill_shards.hpp"
 #include "support/random_group.hpp"
@@ -18,6 +19,7 @@
 using ragged::Axis;
 using ragged::Mesh;
 using support::contains;
+using support::DeviceResource;
 using support::expect;
 using support::FakeCommunicator;
 using support::FakeLive;
@@ -31,17 +33,6 @@ namespace {
 
 using Line = ragged::Topology<Axis<"shard">>;
 using Plane = ragged::Topology<Axis<"replica">, Axis<"shard">>;
-
-/// Host memory that passes for the memory of a device, as the fake's does.
-struct DeviceResource {
-    int device;
-    ragged::HostResource host{};
-
-    ragged::MemorySpace space() const { return ragged::MemorySpace::of_device(device); }
-    void* allocate(std::size_t bytes) { return host.allocate(bytes); }
-    void zero(void* pointer, std::size_t bytes) { host.zero(pointer, bytes); }
-    void deallocate(void* pointer, std::size_t bytes) noexcept { host.deallocate(pointer, bytes); }
-};
 
 template <class Topology, class State, class PlanType, class Element = float>
 using Buffer = ragged::DBuffer<Element, Topology, State, PlanType>;

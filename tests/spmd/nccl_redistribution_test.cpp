@@ -27,6 +27,7 @@ using ragged::RaggedOnRank;
 using ragged::Replicate;
 using ragged::Shard;
 using support::contains;
+using support::DeviceResource;
 using support::expect;
 using support::expect_known;
 using support::FakeCommunicator;
@@ -44,17 +45,6 @@ namespace {
 
 using Line = ragged::Topology<Axis<"shard">>;
 using Plane = ragged::Topology<Axis<"tensor">, Axis<"shard">>;
-
-/// Host memory that passes for the memory of a device, and is given back at once.
-struct DeviceResource {
-    int device;
-    ragged::HostResource host{};
-
-    ragged::MemorySpace space() const { return ragged::MemorySpace::of_device(device); }
-    void* allocate(std::size_t bytes) { return host.allocate(bytes); }
-    void zero(void* pointer, std::size_t bytes) { host.zero(pointer, bytes); }
-    void deallocate(void* pointer, std::size_t bytes) noexcept { host.deallocate(pointer, bytes); }
-};
 
 /// Ranks one after the other: a rank that waits for another one inside is seen, as it does not come to an
 /// end.

@@ -16,6 +16,17 @@
 
 namespace support {
 
+/// Host memory that passes for the memory of a device, and is given back at once.
+struct DeviceResource {
+    int device;
+    ragged::HostResource host{};
+
+    ragged::MemorySpace space() const { return ragged::MemorySpace::of_device(device); }
+    void* allocate(std::size_t bytes) { return host.allocate(bytes); }
+    void zero(void* pointer, std::size_t bytes) { host.zero(pointer, bytes); }
+    void deallocate(void* pointer, std::size_t bytes) noexcept { host.deallocate(pointer, bytes); }
+};
+
 /// As CudaPoolResource: memory is ready for work on its stream, and is given back when the work enqueued
 /// there so far is done.
 class FakePoolResource {

@@ -74,6 +74,9 @@ class Stage {
         const auto& topology = layout.topology();
         for (std::size_t axis = 0; axis < L::topology_type::num_axes; ++axis)
             sizes_.push_back(topology.size(axis));
+        strides_.assign(sizes_.size(), 1);
+        for (std::size_t axis = sizes_.size() - 1; axis > 0; --axis)
+            strides_[axis - 1] = strides_[axis] * sizes_[axis];
         for (std::size_t i = 0; i < L::max_depth; ++i)
             order_.emplace_back(L::topology_type::find(Placements::axes[i]), Placements::kinds[i].cuts());
         find_cuts();
@@ -96,12 +99,7 @@ class Stage {
         return result;
     }
 
-    std::int64_t num_ranks() const {
-        std::int64_t product = 1;
-        for (const std::int64_t size : sizes_)
-            product *= size;
-        return product;
-    }
+    std::int64_t num_ranks() const { return strides_[0] * sizes_[0]; }
     std::int64_t num_tensors() const { return functions_->num_tensors(layout_); }
     std::string name(std::int64_t tensor) const { return functions_->name(layout_, tensor); }
     const Shape& shape(std::int64_t tensor) const { return functions_->shape(layout_, tensor); }
@@ -136,12 +134,8 @@ class Stage {
     }
 
     std::int64_t axis_size(std::size_t axis) const { return sizes_[axis]; }
-    std::int64_t stride(std::size_t axis) const {
-        std::int64_t product = 1;
-        for (std::size_t inner = axis + 1; inner < sizes_.size(); ++inner)
-            product *= sizes_[inner];
-        return product;
-    }
+    /// Ranks between neighbours along `axis`.
+    std::int64_t stride(std::size_t axis) const { return strides_[axis]; }
 
   private:
     struct Functions {
@@ -193,7 +187,7 @@ class Stage {
     const void* layout_;
     const Functions* functions_;
     std::size_t depth_;
-    std::vector<std::int64_t> sizes_;                 // of the topology's axes
+    std::vector<std::int64_t> sizes_, strides_;       // of the topology's axes; there is one at least
     std::vector<std::pair<std::size_t, bool>> order_; // axis and whether it cuts, as placements are applied
     std::vector<bool> cut_;                           // axes along which ranks hold different things
     std::vector<std::size_t> splits_;
