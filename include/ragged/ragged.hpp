@@ -115,6 +115,9 @@
 #include <ragged/redistribute/stage.hpp>
 #include <ragged/redistribute/transfer_list.hpp>
 
+// optim: optimizers over this rank's regions
+#include <ragged/optim/optimizer.hpp>
+
 // report: plans for people and programs; needs nothing below plan
 #include <ragged/report/group_runs.hpp>
 #include <ragged/report/line_chart.hpp>

@@ -8,6 +8,8 @@ BELOW = {folder: PATH[: i + 1] for i, folder in enumerate(PATH)}
 BELOW["comm"] = PATH + ["comm"]  # comm and group are siblings
 BELOW["group"] = PATH + ["group"]
 BELOW["redistribute"] = PATH + ["comm", "group", "redistribute"]
+BELOW["optim"] = PATH + ["comm", "group", "redistribute", "optim"]
+BELOW["step"] = PATH + ["comm", "group", "redistribute", "optim", "step"]
 BELOW["report"] = PATH[: PATH.index("plan") + 1] + ["report"]
 
 INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]ragged/([^>\"]+)", re.MULTILINE)

@@ -7,6 +7,7 @@
 //     Resident                      this rank's regions and nothing more: masters, moments
 //     Sharded  --gather-->  Gathered  --release-->  Sharded         weights
 //     Partial  --reduce-->  Reduced   --reset-->    Partial         gradients
+//     Accumulated                   this rank's regions of Reduced buffers, added up
 //
 // The first collective of a buffer also compares the plan across ranks. The axis named "shard" is the one
 // over which the plan divides; every other axis replicates, and reduce() sums over it too. Under tensor
@@ -36,12 +37,18 @@ struct Gathered {};
 struct Partial {};
 /// This rank's regions hold the sum over all ranks; the others are spent.
 struct Reduced {};
+/// Storage for this rank's regions only, which hold sums over all ranks and over micro-batches.
+struct Accumulated {};
 
 template <class State>
 inline constexpr bool has_whole_tensors = std::is_same_v<State, Gathered> || std::is_same_v<State, Partial>;
+/// Whether there is storage for this rank's regions only.
+template <class State>
+inline constexpr bool stores_own_regions =
+    std::is_same_v<State, Resident> || std::is_same_v<State, Accumulated>;
 template <class State>
 inline constexpr bool can_start =
-    std::is_same_v<State, Resident> || std::is_same_v<State, Sharded> || std::is_same_v<State, Partial>;
+    stores_own_regions<State> || std::is_same_v<State, Sharded> || std::is_same_v<State, Partial>;
 
 } // namespace state
 
@@ -59,7 +66,7 @@ class DBuffer {
     /// Values may be written in every state but Gathered.
     using access_type = std::conditional_t<std::is_same_v<State, state::Gathered>, const T, T>;
 
-    /// Allocate zeros: num_devices regions of each segment, or one for Resident. Local.
+    /// Allocate zeros: num_devices regions of each segment, or one for Resident and Accumulated. Local.
     /// The plan and the resource must outlive the buffer.
     /// @throws BufferError  the plan breaks a law, is for another number of devices, or is not aligned for T
     template <memory_resource R>
@@ -117,14 +124,13 @@ class DBuffer {
     std::span<access_type> region(std::int64_t segment) const
         requires(!std::is_same_v<State, state::Partial>) {
         const auto& regions = segment_of(segment);
-        const std::int64_t before =
-            std::is_same_v<State, state::Resident> ? 0 : regions.region_begin(shard_rank_);
+        const std::int64_t before = state::stores_own_regions<State> ? 0 : regions.region_begin(shard_rank_);
         return {segment_data(segment) + before, static_cast<std::size_t>(regions.region_elems(shard_rank_))};
     }
 
     /// First element of a segment's storage: what an in-place collective is called with.
     T* segment_data(std::int64_t segment) const {
-        const std::int64_t offset = std::is_same_v<State, state::Resident>
+        const std::int64_t offset = state::stores_own_regions<State>
                                         ? plan().region_offset(segment, shard_rank_)
                                         : plan().segment_offset(segment);
         return static_cast<T*>(memory_.data()) + offset;
@@ -140,8 +146,8 @@ class DBuffer {
     /// The same memory in another state. For collectives; users call gather, release, reduce and reset.
     template <class To>
     DBuffer<T, Topology, To, PlanType> into() && {
-        static_assert(!std::is_same_v<To, state::Resident> && !std::is_same_v<State, state::Resident>,
-                      "ragged: a resident buffer has no storage for other ranks' regions");
+        static_assert(!state::stores_own_regions<To> && !state::stores_own_regions<State>,
+                      "ragged: a resident or accumulated buffer has no storage for other ranks' regions");
         static_cast<void>(plan());
         return DBuffer<T, Topology, To, PlanType>(std::exchange(plan_, nullptr), shard_rank_,
                                                   std::move(memory_), agreed_);
@@ -198,9 +204,9 @@ class DBuffer {
     }
 
     static std::size_t storage_bytes(const PlanType& plan, std::int64_t rank) {
-        return static_cast<std::size_t>(checked_mul(
-            std::is_same_v<State, state::Resident> ? plan.region_elems(rank) : plan.padded_elements(),
-            static_cast<std::int64_t>(sizeof(T)), "bytes of a buffer"));
+        return static_cast<std::size_t>(
+            checked_mul(state::stores_own_regions<State> ? plan.region_elems(rank) : plan.padded_elements(),
+                        static_cast<std::int64_t>(sizeof(T)), "bytes of a buffer"));
     }
 
     const PlanType* plan_;

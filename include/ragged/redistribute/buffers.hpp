@@ -37,7 +37,7 @@ PlanLayout<PlanType, Topology> layout_of(const DBuffer<T, Topology, State, PlanT
         !std::is_same_v<State, state::Gathered>,
         "ragged: the regions of a gathered buffer are read only; release it first, they stay as they are");
     return {buffer.plan(), place.topology,
-            std::is_same_v<State, state::Resident> ? RegionStorage::alone : RegionStorage::in_place};
+            state::stores_own_regions<State> ? RegionStorage::alone : RegionStorage::in_place};
 }
 
 /// Fill the regions of `to` with the tensors of `from`, of which it may have more or fewer: all others, and
