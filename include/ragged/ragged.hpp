@@ -106,6 +106,7 @@
 // redistribute: from any layout to any other
 #include <ragged/redistribute/buffers.hpp>
 #include <ragged/redistribute/counts.hpp>
+#include <ragged/redistribute/engine_order.hpp>
 #include <ragged/redistribute/exchange.hpp>
 #include <ragged/redistribute/from_local.hpp>
 #include <ragged/redistribute/program.hpp>
@@ -117,6 +118,9 @@
 
 // optim: optimizers over this rank's regions
 #include <ragged/optim/optimizer.hpp>
+
+// step: a training step over groups
+#include <ragged/step/schedule.hpp>
 
 // report: plans for people and programs; needs nothing below plan
 #include <ragged/report/group_runs.hpp>

@@ -23,6 +23,7 @@
 #include <ragged/core/integer.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/redistribute/counts.hpp>
+#include <ragged/redistribute/engine_order.hpp>
 #include <ragged/redistribute/program.hpp>
 #include <ragged/redistribute/route.hpp>
 
@@ -56,17 +57,10 @@ class RedistributionState {
   public:
     /// Whether the copies and the operations are ordered by streams; else the host waits for one before it
     /// starts the other.
-    static constexpr bool on_stream = [] {
-        if constexpr (requires(const E& executor) { executor.stream(); })
-            return has_stream_wait<Communicator,
-                                   std::remove_cvref_t<decltype(std::declval<const E&>().stream())>>;
-        else
-            return false;
-    }();
-    static_assert(
-        on_stream || !requires(const E& executor) { executor.stream(); },
-        "ragged: the executor works on a stream, so this redistribution needs a communicator whose "
-        "operations a stream can wait for");
+    static constexpr bool on_stream = detail::on_stream<Communicator, E>;
+    static_assert(can_be_ordered<Communicator, E>,
+                  "ragged: the executor works on a stream, so this redistribution needs a communicator whose "
+                  "operations a stream can wait for");
     using Lines = std::array<Communicator*, max_axes>; // along each axis
 
     RedistributionState(Communicator& world, const Lines& lines, const E& executor)
@@ -127,7 +121,7 @@ class RedistributionState {
             for (const ProgramCall& call : step.calls)
                 follow(start(line, base + call.offset, call));
         };
-        order_after_copies(line);
+        order_behind(line, executor_);
         if constexpr (has_grouping<Communicator>)
             line.group(all);
         else
@@ -193,7 +187,7 @@ class RedistributionState {
         for (const Exchange::Part& part : exchange_.receives)
             receives_.push_back(
                 {(part.packed ? staged() : destination_) + part.offset, part.elements, part.peer});
-        order_after_copies(world_);
+        order_behind(world_, executor_);
         follow(world_.send_receive(std::span<const Message<const T>>(sends_),
                                    std::span<const Message<T>>(receives_)));
     }
@@ -291,11 +285,6 @@ class RedistributionState {
         if constexpr (on_stream)
             completions_.clear();
         completions_.push_back(std::move(started));
-    }
-    void order_after_copies(Communicator& communicator) {
-        if constexpr (on_stream)
-            if (!(communicator.stream() == executor_.stream()))
-                communicator.stream().wait_for(executor_.stream());
     }
     void finish_copies() {
         copy(copies_.back());
