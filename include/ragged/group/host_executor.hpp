@@ -228,4 +228,11 @@ struct HostExecutor {
 
 static_assert(group_executor<HostExecutor>);
 
+namespace detail {
+
+/// What is kept by reference where no executor is given.
+inline constexpr HostExecutor host_executor{};
+
+} // namespace detail
+
 } // namespace ragged

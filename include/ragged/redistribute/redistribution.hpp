@@ -92,8 +92,6 @@ inline constexpr Route exchange_only = [] {
     return route;
 }();
 
-inline constexpr HostExecutor host_executor{};
-
 } // namespace detail
 
 /// A redistribution between two layouts, made ready: counts, transfer lists and staging memory exist, and
