@@ -117,6 +117,7 @@
 #include <ragged/redistribute/transfer_list.hpp>
 
 // optim: optimizers over this rank's regions
+#include <ragged/optim/gemm.hpp>
 #include <ragged/optim/optimizer.hpp>
 
 // step: a training step over groups
