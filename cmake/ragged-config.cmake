@@ -1,5 +1,5 @@
 # find_package(ragged) defines ragged::ragged; find_package(ragged COMPONENTS mpi) ragged::mpi as well, and so do
-# cuda and nccl.
+# cuda, nccl, cublas and blas.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include(${CMAKE_CURRENT_LIST_DIR}/ragged-targets.cmake)

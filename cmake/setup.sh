@@ -56,6 +56,7 @@ CDPATH='' cd -- "$(dirname -- "$0")/.."
 need g++ command -v g++
 need cmake command -v cmake
 need ninja-build command -v ninja
+need libopenblas-dev sh -c "echo '#include <cblas.h>' | g++ -E -x c++ -"
 if [ "$1" = test ]; then
     need doctest-dev test -e /usr/include/doctest/doctest.h
     need libbenchmark-dev test -e /usr/include/benchmark/benchmark.h
