@@ -84,6 +84,7 @@
 #include <ragged/comm/local_communicator.hpp>
 #include <ragged/comm/local_group.hpp>
 #include <ragged/comm/local_member.hpp>
+#include <ragged/comm/local_stream.hpp>
 #include <ragged/comm/mesh.hpp>
 #include <ragged/comm/shared_call.hpp>
 #include <ragged/comm/shared_member.hpp>

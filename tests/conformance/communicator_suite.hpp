@@ -7,9 +7,11 @@
 #pragma once
 
 #include <algorithm> // std::ranges
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <numeric> // std::accumulate
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -326,6 +328,36 @@ void in_call_order(C& c, Arrays& arrays) {
         expect(found[static_cast<std::size_t>(i)] == reduced<float>(c.size(), i), "sums are gathered");
 }
 
+/// What was waited for is done, and what came before it too, where the communicator tells.
+template <class C, class Arrays>
+void done_when_waited_for(C& c, Arrays& arrays) {
+    if constexpr (ragged::has_done<C>) {
+        auto x = arrays.of(std::vector<float>(static_cast<std::size_t>(c.size())));
+        const auto first = c.all_gather(x.data(), 1);
+        auto second = c.barrier();
+        second.wait();
+        expect(first.done() && second.done(), "what was waited for is done");
+    }
+}
+
+/// Not a law for all: operations end when they are asked whether they did, and nobody waits.
+template <class C, class Arrays>
+void progress_without_wait(C& c, Arrays& arrays) {
+    C other = c.split(0, c.rank());
+    auto x = arrays.of(values_of<float>(c.rank(), c.size() * 100));
+    const auto first = c.reduce_scatter(x.data(), 100);
+    const auto second = other.all_gather(x.data(), 100);
+    const auto start = std::chrono::steady_clock::now();
+    while (!second.done()) {
+        expect(std::chrono::steady_clock::now() - start < std::chrono::seconds(60), "operations move on");
+        std::this_thread::yield();
+    }
+    expect(first.done(), "what comes before is done");
+    const std::vector<float> found = x.values();
+    for (std::int64_t i = 0; i < std::ssize(found); ++i)
+        expect(found[static_cast<std::size_t>(i)] == reduced<float>(c.size(), i), "done is done");
+}
+
 template <class T, class C, class Arrays>
 void every_collective(C& c, Arrays& arrays) {
     all_gather<T>(c, arrays);
@@ -398,6 +430,7 @@ void everything(C& c, Arrays& arrays) {
     out_of_order(c, arrays);
     interleaved_groups(c, arrays);
     in_call_order(c, arrays);
+    done_when_waited_for(c, arrays);
 }
 
 template <class C>

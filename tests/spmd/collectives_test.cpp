@@ -151,15 +151,17 @@ void check_random(int ranks, const Topology& topology) {
         const ragged::UnequalPlan unequal =
             ragged::make_unequal_plan(support::random_group(drawn), devices, options_for(drawn));
         CAPTURE(seed);
-        CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator world) {
-            Mesh mesh(topology, world);
-            check_gather<float>(mesh, plan);
-            check_gather<ragged::bf16>(mesh, plan);
-            check_reduce(mesh, plan);
-            check_gather<float>(mesh, unequal);
-            check_gather<ragged::bf16>(mesh, unequal);
-            check_reduce(mesh, unequal);
-        }));
+        CHECK_NOTHROW(ragged::run_ranks(ranks,
+                                        [&](LocalCommunicator world) {
+                                            Mesh mesh(topology, world);
+                                            check_gather<float>(mesh, plan);
+                                            check_gather<ragged::bf16>(mesh, plan);
+                                            check_reduce(mesh, plan);
+                                            check_gather<float>(mesh, unequal);
+                                            check_gather<ragged::bf16>(mesh, unequal);
+                                            check_reduce(mesh, unequal);
+                                        },
+                                        {.background = seed % 2 == 1}));
     }
 }
 
@@ -204,34 +206,41 @@ TEST_CASE("ranks with different plans all get an error that names the first diff
 }
 
 TEST_CASE("buffers in flight finish in any order, and when their handle is dropped") {
-    CHECK_NOTHROW(ragged::run_ranks(3, [](LocalCommunicator world) {
-        Mesh mesh(Line(3), world);
-        const ragged::Plan one = plan_for(11, 3), two = plan_for(12, 3), three = plan_for(13, 3);
-        ragged::HostResource memory;
-        ragged::DBuffer<float, Line> a(one, mesh, memory), b(two, mesh, memory), c(three, mesh, memory);
-        fill_shards(a), fill_shards(b), fill_shards(c);
-        auto first = ragged::gather(std::move(a), mesh), second = ragged::gather(std::move(b), mesh);
-        { const auto dropped = ragged::gather(std::move(c), mesh); }
-        const auto check = [](const auto& gathered) {
-            for (std::size_t t = 0; t < gathered.plan().tensors.size(); ++t)
-                for (std::int64_t i = 0; i < gathered.plan().tensors[t].elements(); ++i)
-                    expect(ragged::view(gathered, t).flat()[static_cast<std::size_t>(i)] == value_of(t, i),
-                           "values");
-        };
-        if (world.rank() == 1)
-            check(second.wait()), check(first.wait());
-        else
-            check(first.wait()), check(second.wait());
-        expect(contains(message_of([&] { static_cast<void>(first.wait()); }), "waited for before"),
-               "a handle is waited for once");
-        expect(contains(message_of([&] { static_cast<void>(ragged::gather(std::move(a), mesh)); }),
-                        "moved from"),
-               "a buffer that was moved from is refused");
-    }));
+    for (const bool background : {false, true})
+        CHECK_NOTHROW(ragged::run_ranks(
+            3,
+            [](LocalCommunicator world) {
+                Mesh mesh(Line(3), world);
+                const ragged::Plan one = plan_for(11, 3), two = plan_for(12, 3), three = plan_for(13, 3);
+                ragged::HostResource memory;
+                ragged::DBuffer<float, Line> a(one, mesh, memory), b(two, mesh, memory),
+                    c(three, mesh, memory);
+                fill_shards(a), fill_shards(b), fill_shards(c);
+                auto first = ragged::gather(std::move(a), mesh), second = ragged::gather(std::move(b), mesh);
+                { const auto dropped = ragged::gather(std::move(c), mesh); }
+                const auto check = [](const auto& gathered) {
+                    for (std::size_t t = 0; t < gathered.plan().tensors.size(); ++t)
+                        for (std::int64_t i = 0; i < gathered.plan().tensors[t].elements(); ++i)
+                            expect(ragged::view(gathered, t).flat()[static_cast<std::size_t>(i)] ==
+                                       value_of(t, i),
+                                   "values");
+                };
+                if (world.rank() == 1)
+                    check(second.wait()), check(first.wait());
+                else
+                    check(first.wait()), check(second.wait());
+                expect(contains(message_of([&] { static_cast<void>(first.wait()); }), "waited for before"),
+                       "a handle is waited for once");
+                expect(contains(message_of([&] { static_cast<void>(ragged::gather(std::move(a), mesh)); }),
+                                "moved from"),
+                       "a buffer that was moved from is refused");
+            },
+            {.background = background}));
 }
 
 TEST_CASE("a failing communicator fails the wait, and the memory comes back") {
-    for (std::int64_t k : {0, 1}) // on the shard axis: the gather, then the reduction
+    for (int mode : {0, 1, 2, 3}) {
+        const std::int64_t k = mode % 2; // on the shard axis: the gather, then the reduction
         CHECK_NOTHROW(ragged::run_ranks(
             2,
             [k](LocalCommunicator world) {
@@ -251,7 +260,8 @@ TEST_CASE("a failing communicator fails the wait, and the memory comes back") {
                 }
                 expect(memory.live_bytes() == 0, "nothing leaks");
             },
-            {.faults = {{1, k + 1}}}));
+            {.faults = {{1, k + 1}}, .background = mode >= 2}));
+    }
 }
 
 TEST_CASE("a buffer is gathered on a mesh that puts its rank where it is") {

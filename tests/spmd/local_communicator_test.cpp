@@ -100,28 +100,32 @@ TEST_CASE("sums are taken in rank order, with the same bits on every run") {
                 static_cast<int>((static_cast<std::size_t>(rank) + i) % 40) - 20);
         };
         for (int run = 0; run < 5; ++run)
-            CHECK_NOTHROW(ragged::run_ranks(ranks, [&](LocalCommunicator c) {
-                std::vector<float> x(3000 * static_cast<std::size_t>(ranks));
-                for (std::size_t i = 0; i < x.size(); ++i)
-                    x[i] = part(c.rank(), i);
-                std::vector<float> y = x, z = x;
-                std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks), 1);
-                counts.back() = 3000;
-                c.reduce_scatter(x.data(), 3000).wait();
-                c.reduce_scatter_v(z.data(), counts).wait();
-                c.all_reduce(y.data(), static_cast<std::int64_t>(y.size())).wait();
-                for (std::size_t i = 0; i < y.size(); ++i) {
-                    float sum = 0;
-                    for (int rank = 0; rank < ranks; ++rank)
-                        sum = rank == 0 ? part(0, i) : sum + part(rank, i);
-                    expect(y[i] == sum, "all_reduce adds in rank order");
-                    if (i / 3000 == static_cast<std::size_t>(c.rank()))
-                        expect(x[i] == sum, "reduce_scatter adds in rank order");
-                }
-                const auto first = static_cast<std::size_t>(c.rank()); // one element for every rank before
-                for (std::size_t i = first; i < first + static_cast<std::size_t>(counts[first]); ++i)
-                    expect(z[i] == y[i], "reduce_scatter_v adds in rank order");
-            }));
+            CHECK_NOTHROW(ragged::run_ranks(
+                ranks,
+                [&](LocalCommunicator c) {
+                    std::vector<float> x(3000 * static_cast<std::size_t>(ranks));
+                    for (std::size_t i = 0; i < x.size(); ++i)
+                        x[i] = part(c.rank(), i);
+                    std::vector<float> y = x, z = x;
+                    std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks), 1);
+                    counts.back() = 3000;
+                    c.reduce_scatter(x.data(), 3000).wait();
+                    c.reduce_scatter_v(z.data(), counts).wait();
+                    c.all_reduce(y.data(), static_cast<std::int64_t>(y.size())).wait();
+                    for (std::size_t i = 0; i < y.size(); ++i) {
+                        float sum = 0;
+                        for (int rank = 0; rank < ranks; ++rank)
+                            sum = rank == 0 ? part(0, i) : sum + part(rank, i);
+                        expect(y[i] == sum, "all_reduce adds in rank order");
+                        if (i / 3000 == static_cast<std::size_t>(c.rank()))
+                            expect(x[i] == sum, "reduce_scatter adds in rank order");
+                    }
+                    const auto first =
+                        static_cast<std::size_t>(c.rank()); // one element for every rank before
+                    for (std::size_t i = first; i < first + static_cast<std::size_t>(counts[first]); ++i)
+                        expect(z[i] == y[i], "reduce_scatter_v adds in rank order");
+                },
+                {.background = run % 2 == 1}));
     }
 }
 
@@ -136,7 +140,10 @@ TEST_CASE("bf16 sums are accumulated in fp32 and rounded once") {
 TEST_CASE("an injected fault is an error on every rank that names rank and operation, in every collective") {
     for (int ranks : {2, 3, 5})
         for (const auto& named : collectives())
-            for (std::int64_t k : {0, 1}) {
+            for (int mode : {0, 1, 2, 3}) {
+                const std::int64_t k = mode % 2;
+                const bool background = mode >= 2;
+                CAPTURE(background);
                 std::atomic<int> failed = 0;
                 const std::string& name = named.first;
                 const Collective& collective = named.second;
@@ -158,47 +165,53 @@ TEST_CASE("an injected fault is an error on every rank that names rank and opera
                             ++failed;
                         }
                     },
-                    {.timeout = 20s, .faults = {{1, k}}}));
+                    {.timeout = 20s, .faults = {{1, k}}, .background = background}));
                 CHECK(failed == ranks);
             }
 }
 
 TEST_CASE("a rank that does not come is an error on all others that names it, in every collective") {
-    for (const auto& named : collectives()) {
-        std::atomic<int> failed = 0;
-        const std::string& name = named.first;
-        const Collective& collective = named.second;
-        CAPTURE(name);
-        CHECK_NOTHROW(ragged::run_ranks(
-            4,
-            [&](LocalCommunicator c) {
-                if (c.rank() == 2)
-                    return;
-                try {
-                    collective(c);
-                } catch (const ragged::CommError& error) {
-                    expect(error.rank() == 2, std::string("rank 2 is to blame in ") + error.what());
-                    expect(contains(error.what(), name) && contains(error.what(), "within 50 ms"),
-                           error.what());
-                    ++failed;
-                }
-            },
-            {.timeout = 50ms}));
-        CHECK(failed == 3);
-    }
+    for (const bool background : {false, true})
+        for (const auto& named : collectives()) {
+            CAPTURE(background);
+            std::atomic<int> failed = 0;
+            const std::string& name = named.first;
+            const Collective& collective = named.second;
+            CAPTURE(name);
+            CHECK_NOTHROW(ragged::run_ranks(
+                4,
+                [&](LocalCommunicator c) {
+                    if (c.rank() == 2)
+                        return;
+                    try {
+                        collective(c);
+                    } catch (const ragged::CommError& error) {
+                        expect(error.rank() == 2, std::string("rank 2 is to blame in ") + error.what());
+                        expect(contains(error.what(), name) && contains(error.what(), "within 50 ms"),
+                               error.what());
+                        ++failed;
+                    }
+                },
+                {.timeout = 50ms, .background = background}));
+            CHECK(failed == 3);
+        }
 }
 
 TEST_CASE("calls that differ between ranks are an error on every rank, not a hang") {
     const auto all_fail = [](const std::string& text, const std::function<void(LocalCommunicator&)>& call) {
-        std::atomic<int> failed = 0;
-        CHECK_NOTHROW(ragged::run_ranks(3,
-                                        [&](LocalCommunicator c) {
-                                            const std::string message = message_of([&] { call(c); });
-                                            expect(contains(message, text), "'" + message + "' says " + text);
-                                            ++failed;
-                                        },
-                                        {.timeout = 20s}));
-        CHECK(failed == 3);
+        for (const bool background : {false, true}) {
+            CAPTURE(background);
+            std::atomic<int> failed = 0;
+            CHECK_NOTHROW(ragged::run_ranks(3,
+                                            [&](LocalCommunicator c) {
+                                                const std::string message = message_of([&] { call(c); });
+                                                expect(contains(message, text),
+                                                       "'" + message + "' says " + text);
+                                                ++failed;
+                                            },
+                                            {.timeout = 20s, .background = background}));
+            CHECK(failed == 3);
+        }
     };
     all_fail("rank 1 called all_gather of 5 f32, rank 0 called all_gather of 4 f32",
              [](LocalCommunicator& c) {
@@ -294,23 +307,26 @@ TEST_CASE("calls that differ between ranks are an error on every rank, not a han
 }
 
 TEST_CASE("a message of another length or type names both ranks") {
-    std::atomic<int> failed = 0;
-    CHECK_NOTHROW(ragged::run_ranks(
-        2,
-        [&](LocalCommunicator c) {
-            std::vector<float> x(8), y(8);
-            const std::vector<ragged::Message<const float>> sends{
-                {x.data(), c.rank() == 0 ? 5 : 4, 1 - c.rank()}};
-            const std::vector<ragged::Message<float>> receives{{y.data(), 4, 1 - c.rank()}};
-            const std::string message =
-                message_of([&] { c.send_receive(std::span(sends), std::span(receives)).wait(); });
-            // rank 0 may be done before rank 1 finds the fault; its next call says so
-            const std::string next = message.empty() ? message_of([&] { c.barrier().wait(); }) : message;
-            expect(contains(next, "rank 0 sent 5 f32 to rank 1, which expects 4 f32"), next);
-            ++failed;
-        },
-        {.timeout = 20s}));
-    CHECK(failed == 2);
+    for (const bool background : {false, true}) {
+        CAPTURE(background);
+        std::atomic<int> failed = 0;
+        CHECK_NOTHROW(ragged::run_ranks(
+            2,
+            [&](LocalCommunicator c) {
+                std::vector<float> x(8), y(8);
+                const std::vector<ragged::Message<const float>> sends{
+                    {x.data(), c.rank() == 0 ? 5 : 4, 1 - c.rank()}};
+                const std::vector<ragged::Message<float>> receives{{y.data(), 4, 1 - c.rank()}};
+                const std::string message =
+                    message_of([&] { c.send_receive(std::span(sends), std::span(receives)).wait(); });
+                // rank 0 may be done before rank 1 finds the fault; its next call says so
+                const std::string next = message.empty() ? message_of([&] { c.barrier().wait(); }) : message;
+                expect(contains(next, "rank 0 sent 5 f32 to rank 1, which expects 4 f32"), next);
+                ++failed;
+            },
+            {.timeout = 20s, .background = background}));
+        CHECK(failed == 2);
+    }
 }
 
 TEST_CASE("a world has at least one rank") {

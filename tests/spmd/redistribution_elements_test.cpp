@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Other element types than float, on one axis: the small floats, and integers where nothing is averaged.
+// Other element types than float, on one axis: the small floats, and integers where nothing is averaged. With
+// threads in the background and without.
 #include <doctest/doctest.h>
 
 #include "support/redistribution_suite.hpp"
@@ -25,7 +26,8 @@ void check() {
         suite.add(S<Partial<PartialOp::max>>{}, S<RaggedByWeights>{});
         if constexpr (floating_element<T>)
             suite.add(S<Partial<PartialOp::avg>>{}, S<RaggedByWeights>{});
-        suite.run();
+        for (const bool background : {false, true})
+            suite.run(background);
     }
 }
 

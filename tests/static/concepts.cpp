@@ -36,6 +36,7 @@ static_assert(!ragged::has_grouping<GatherOnly>);
 static_assert(!ragged::has_all_gather_host<GatherOnly>);
 static_assert(!ragged::has_stream_wait<GatherOnly, int>);
 static_assert(!ragged::has_held_memory<GatherOnly>);
+static_assert(!ragged::has_done<GatherOnly> && ragged::has_done<LocalCommunicator>);
 
 struct NoRank {
     struct Completion {

@@ -93,8 +93,9 @@ class RedistributionSuite {
         (add_pair(source, make(to)), ...);
     }
 
-    /// Check all pairs on all ranks. @throws what went wrong on the rank where it did first
-    void run() const {
+    /// Check all pairs on all ranks. @param background  as in LocalOptions. @throws what went wrong on the
+    /// rank where it did first
+    void run(bool background = false) const {
         ragged::run_ranks(
             static_cast<int>(topology_.num_ranks()),
             [&](ragged::LocalCommunicator world) {
@@ -118,7 +119,7 @@ class RedistributionSuite {
                     expect(memory.live_bytes() == 0, "no memory is left");
                 }
             },
-            {.timeout = std::chrono::seconds(20)});
+            {.timeout = std::chrono::seconds(20), .background = background});
     }
     std::size_t num_pairs() const { return pairs_.size(); }
 

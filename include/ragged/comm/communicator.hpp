@@ -7,10 +7,10 @@
 // Collectives are called by every rank in the same order with equal counts, element types and reductions;
 // counts are elements, 64-bit and may be 0. The operations of one rank on a world and on what was split from
 // it run one after the other in call order, as in a stream, so one may read what the one before it wrote.
-// They are done when the completion was waited for; until then the memory they were given belongs to them,
-// but spans of counts and messages are copied by the call. Where a result is "in place", the NCCL rule holds:
-// rank r's part lies at base + r * count. In the v forms rank r's part has counts[r] elements and follows
-// those of the ranks before it; counts are [size].
+// They are done when the completion was waited for, or says so; until then, whatever becomes of the
+// completion, the memory they were given belongs to them, but spans of counts and messages are copied by the
+// call. Where a result is "in place", the NCCL rule holds: rank r's part lies at base + r * count. In the v
+// forms rank r's part has counts[r] elements and follows those of the ranks before it; counts are [size].
 #pragma once
 
 #include <concepts>
@@ -61,6 +61,14 @@ template <class C>
 concept has_held_memory = communicator<C> && requires(const C& c, const typename C::Completion& x) {
     { c.holds_memory() } -> std::same_as<bool>;
     { x.holds_memory() } -> std::same_as<bool>;
+};
+
+/// x.done() -> bool: whether wait() would return, or throw, at once. Moves on what the engine can move on
+/// without blocking, and synchronises as wait() does where it is true. Engines may need wait() to get
+/// anywhere, and it alone has the time-out, so it comes last in any case.
+template <class C>
+concept has_done = communicator<C> && requires(const typename C::Completion& x) {
+    { x.done() } -> std::same_as<bool>;
 };
 
 /// x.wait(stream): what is enqueued on `stream` from now on runs after the operation. Does not block the

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -24,70 +23,22 @@
 #include <vector>
 
 #include <ragged/comm/local_member.hpp>
+#include <ragged/comm/local_stream.hpp>
 
 namespace ragged {
 
-namespace detail {
-
-/// One rank's operations on all its communicators, in call order. They run when one of them is waited for: an
-/// earlier operation always runs first, so ranks that wait in different orders still meet in call order.
-class LocalStream {
-  public:
-    std::uint64_t enqueue(std::function<void()> operation) {
-        pending_.push_back(std::move(operation));
-        return issued_++;
-    }
-
-    void run_through(std::uint64_t ticket) {
-        while (finished_ <= ticket) {
-            if (failure_)
-                std::rethrow_exception(failure_);
-            const std::function<void()> operation = std::move(pending_.front());
-            pending_.pop_front();
-            try {
-                operation();
-            } catch (const std::exception& error) {
-                failure_ = std::current_exception(); // what comes after would find no peers
-                abandon(error.what());
-                throw;
-            }
-            ++finished_;
-        }
-    }
-
-    void join(const LocalMember& member) {
-        std::erase_if(joined_, [](const auto& place) { return place.first.expired(); });
-        joined_.emplace_back(member.group(), member.rank());
-    }
-
-    /// Fail every communicator of this rank.
-    void abandon(std::string_view why) const {
-        for (const auto& [place, rank] : joined_)
-            if (const auto group = place.lock())
-                group->fail(rank, "abandon", concat("rank ", rank, " left: ", why));
-    }
-
-  private:
-    // Each group and the rank in it. Peers that wait in a group keep it alive, even when this rank dropped
-    // it.
-    std::vector<std::pair<std::weak_ptr<LocalGroup>, int>> joined_;
-    std::deque<std::function<void()>> pending_;
-    std::uint64_t issued_ = 0;
-    std::uint64_t finished_ = 0;
-    std::exception_ptr failure_;
-};
-
-} // namespace detail
-
 /// A handle to one rank of an in-process communicator. Copies share the rank; use it from that rank's thread
 /// only. After a failure all communicators of the rank are unusable on all their ranks, and each call throws
-/// the first failure.
+/// the first failure. Its operations run inside wait(), or with LocalOptions::background on a thread of the
+/// rank as soon as they are called; when the last handle goes, what was not waited for need not run.
 class LocalCommunicator {
   public:
     class [[nodiscard]] Completion {
       public:
-        /// Run this rank's operations up to this one. @throws CommError
+        /// Block until this rank's operations up to this one are done. @throws CommError
         void wait() { stream_->run_through(ticket_); }
+        /// Without LocalOptions::background only wait() makes it so.
+        bool done() const { return stream_->done(ticket_); }
 
       private:
         friend LocalCommunicator;
@@ -106,7 +57,8 @@ class LocalCommunicator {
         const auto group = std::make_shared<detail::LocalGroup>(size, options);
         std::vector<LocalCommunicator> world;
         for (int rank = 0; rank < size; ++rank)
-            world.push_back({detail::LocalMember(group, rank), std::make_shared<detail::LocalStream>()});
+            world.push_back({detail::LocalMember(group, rank),
+                             std::make_shared<detail::LocalStream>(options.background)});
         return world;
     }
 
@@ -178,7 +130,7 @@ class LocalCommunicator {
     LocalCommunicator(detail::LocalMember member, std::shared_ptr<detail::LocalStream> stream)
         : member_(std::move(member))
         , stream_(std::move(stream)) {
-        stream_->join(member_);
+        stream_->join(member_.group(), member_.rank());
     }
 
     // Operations hold the member, never the stream that holds them.
@@ -194,7 +146,7 @@ static_assert(has_all_gather<LocalCommunicator, float> && has_reduce_scatter<Loc
               has_all_gather_v<LocalCommunicator, float> && has_reduce_scatter_v<LocalCommunicator, float> &&
               has_all_reduce<LocalCommunicator, float> && has_broadcast<LocalCommunicator, float> &&
               has_send_receive<LocalCommunicator, float> && has_all_to_all_v<LocalCommunicator, float> &&
-              has_barrier<LocalCommunicator> && has_split<LocalCommunicator>);
+              has_barrier<LocalCommunicator> && has_split<LocalCommunicator> && has_done<LocalCommunicator>);
 
 /// Run `body(LocalCommunicator)` on `size` ranks, each in its own thread, and wait for all.
 /// A rank that throws fails the others at once, be it in the world or in a communicator split from it. The

@@ -32,6 +32,8 @@ struct LocalFault {
 struct LocalOptions {
     std::chrono::milliseconds timeout{60'000}; // for a rank that does not come
     std::vector<LocalFault> faults{};
+    /// Give each rank a thread that runs its operations while the rank computes; else wait() runs them.
+    bool background = false;
 };
 
 namespace detail {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -58,7 +59,7 @@ class SharedMember {
     SharedMember(std::shared_ptr<Group> group, int rank)
         : group_(std::move(group))
         , rank_(rank)
-        , received_bytes_(std::make_shared<std::int64_t>(0)) {}
+        , received_bytes_(std::make_shared<std::atomic<std::int64_t>>(0)) {}
 
     int rank() const { return rank_; }
     int size() const { return group_->size(); }
@@ -229,7 +230,7 @@ class SharedMember {
         *received_bytes_ += (size() - 1) * count * static_cast<std::int64_t>(sizeof(T));
     }
 
-    std::shared_ptr<std::int64_t> received_bytes_; // shared by copies of this rank's handle
+    std::shared_ptr<std::atomic<std::int64_t>> received_bytes_; // shared by copies of this rank's handle
 };
 
 } // namespace ragged::detail
