@@ -77,6 +77,36 @@ void check_in_place(Fixture& f) {
     on_both("zero", [](auto&, auto& b, const auto& on) { ragged::zero(b, on); });
 }
 
+/// op of an update: writes two arrays, reads the third.
+struct Mix {
+    template <class A, class B>
+    RAGGED_HOST_DEVICE void operator()(A& a, B& b, const float& c) const {
+        const float sum = ragged::fused_multiply_add(0.3f, c, static_cast<float>(a));
+        a = static_cast<A>(sum);
+        b = static_cast<B>(
+            ragged::square_root(ragged::bit_cast<float>(ragged::bit_cast<std::uint32_t>(sum) & 0x7fffffffu)));
+    }
+};
+
+template <class A, class B>
+void check_update(Fixture& f) {
+    auto a = f.pair<A>(1);
+    auto b = f.pair<B, state::Sharded>(2); // other ranks' regions must stay as they are
+    auto c = f.pair<float>(3);
+    const auto update = [](auto& x, auto& y, const auto& z, const auto& on) {
+        for (std::int64_t segment = 0; segment < x.num_segments(); ++segment) {
+            const auto written = ragged::detail::written(x, segment);
+            on.update(Mix{}, written.count, written.data, ragged::detail::written(y, segment).data,
+                      ragged::detail::read(z, segment).data);
+        }
+    };
+    update(a.host, b.host, c.host, ragged::HostExecutor{});
+    update(a.device, b.device, c.device, f.executor);
+    CHECK(a.same());
+    CHECK(b.same());
+    CHECK(c.same());
+}
+
 template <class A, class B>
 void check_cast(Fixture& f) {
     auto x = f.pair<A>(3, 700.0f);
@@ -199,6 +229,9 @@ void check_all(const ragged::GroupSpec& group) {
     check_cast<float, ragged::f8e4m3>(f);
     check_cast<ragged::f8e5m2, float>(f);
     check_cast<double, ragged::bf16>(f);
+    check_update<float, float>(f);
+    check_update<float, ragged::bf16>(f);
+    check_update<ragged::f8e4m3, float>(f);
     check_reductions<float>(f);
     check_reductions<ragged::bf16>(f);
     check_reductions<double>(f);

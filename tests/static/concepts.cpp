@@ -166,6 +166,9 @@ struct ExecutorWithoutTable : ragged::HostExecutor {
   private:
     using table_type = ragged::PieceTable;
 };
+struct ExecutorWithoutUpdate : ragged::HostExecutor {
+    void update(int) const;
+};
 struct ExecutorWithoutReduction : ragged::HostExecutor {
     void reduce(int) const;
 };
@@ -185,6 +188,7 @@ struct ExecutorWithoutRunCopy : ragged::HostExecutor {
 static_assert(ragged::group_executor<ragged::HostExecutor>);
 static_assert(!ragged::group_executor<ExecutorWithoutSpace>);
 static_assert(!ragged::group_executor<ExecutorWithoutTable>);
+static_assert(!ragged::group_executor<ExecutorWithoutUpdate>);
 static_assert(!ragged::group_executor<ExecutorWithoutReduction>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunTableType>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunTable>);

@@ -57,10 +57,15 @@ class CudaExecutor {
     void map(const Op& op, Values<Out> out, const In*... in) const {
         const auto kernel = kernel::map<Op, Out, In...>;
         static const int blocks_at_once = processors_ * resident_blocks(kernel, kernel::flat_threads);
-        const std::int64_t packs = ceil_div(out.count, body::pack_elems<Out, In...>);
-        launch("a flat operation", kernel,
-               std::min<std::int64_t>(ceil_div(packs, kernel::flat_threads), blocks_at_once),
+        launch("a flat operation", kernel, flat_blocks<Out, In...>(out.count, blocks_at_once),
                kernel::flat_threads, op, out.data, out.count, in...);
+    }
+    template <class Op, class... T>
+    void update(const Op& op, std::int64_t count, T*... arrays) const {
+        const auto kernel = kernel::update<Op, T...>;
+        static const int blocks_at_once = processors_ * resident_blocks(kernel, kernel::flat_threads);
+        launch("an update", kernel, flat_blocks<T...>(count, blocks_at_once), kernel::flat_threads, op, count,
+               arrays...);
     }
 
     template <class Op, class Values, class Result>
@@ -129,6 +134,13 @@ class CudaExecutor {
     }
 
   private:
+    /// Thread blocks of a flat operation: one grid at most, a pack per thread where that is less.
+    template <class... T>
+    static std::int64_t flat_blocks(std::int64_t count, int blocks_at_once) {
+        return std::min<std::int64_t>(ceil_div(ceil_div(count, body::pack_elems<T...>), kernel::flat_threads),
+                                      blocks_at_once);
+    }
+
     template <class Op, class T>
     void fold_rows(const Op& op, Values<const T> in, typename Op::value_type* rows) const {
         launch("a reduction", kernel::fold_rows<Op, T>, blocks_of_rows<T>(fold_order::num_rows(in.count)),

@@ -38,6 +38,12 @@ __global__ void __launch_bounds__(flat_threads) map(Op op, Out* out, std::int64_
     body::map(op, out, count, global_thread(), static_cast<std::int64_t>(gridDim.x) * blockDim.x, in...);
 }
 
+/// op(array[i]...) on references, [count]. Any grid.
+template <class Op, class... T>
+__global__ void __launch_bounds__(flat_threads) update(Op op, std::int64_t count, T*... arrays) {
+    body::update(op, count, global_thread(), static_cast<std::int64_t>(gridDim.x) * blockDim.x, arrays...);
+}
+
 /// What elements of so many bytes are copied as.
 template <std::size_t Bytes>
 using Bits =

@@ -51,6 +51,9 @@ struct Regions {
 /// | e.zero(to, bytes)                           | zero bytes                                              |
 /// | e.copy(to, from, bytes)                     | copy bytes                                              |
 /// | e.map(op, out, in...)                       | out[i] = op(in[i]...); in may be out                    |
+/// | e.update(op, count, arrays...)              | op(array[i]...) on references; arrays do not overlap,   |
+/// |                                             | those of const elements are only read. Pointers from    |
+/// |                                             | Values, not from spans of a buffer: see there           |
 /// | e.reduce(op, n, values, result)             | *result = op over the spans values(0..n), by fold_order |
 /// | e.fill(table, to, value)                    | value into every element of every piece                 |
 /// | e.reduce_per_tensor(op, table, in, results) | results[tensor] = op over the piece, by fold_order      |
@@ -66,14 +69,15 @@ template <class E>
 concept group_executor = requires(const E& e, const typename E::table_type& table,
                                   const typename E::run_table_type& run_table, std::span<const CopyRun> runs,
                                   HostResource& resource, Values<float> values, float* pointer,
-                                  const Regions<float>& regions, const Regions<const float>& in,
-                                  const Regions<std::int8_t>& codes,
+                                  const float* constant, const Regions<float>& regions,
+                                  const Regions<const float>& in, const Regions<std::int8_t>& codes,
                                   const Regions<const std::int8_t>& code_in, std::size_t bytes,
                                   Values<const float> (*values_of)(std::int64_t)) {
     { e.space() } -> std::same_as<MemorySpace>;
     e.zero(pointer, bytes);
     e.copy(pointer, pointer, bytes);
     e.map(op::Add{}, values, pointer, pointer);
+    e.update(op::Add{}, std::int64_t{1}, pointer, constant);
     e.reduce(op::AbsMax{}, std::int64_t{1}, values_of, pointer);
     e.fill(table, regions, 0.0f);
     e.reduce_per_tensor(op::AbsMax{}, table, in, pointer);

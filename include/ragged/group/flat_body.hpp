@@ -7,6 +7,7 @@
 
 #include <algorithm> // std::min
 #include <cstdint>
+#include <type_traits>
 
 #include <ragged/core/config.hpp>
 
@@ -84,6 +85,40 @@ RAGGED_HOST_DEVICE void map(const Op& op, Out* out, std::int64_t count, std::int
     RAGGED_ROLL
     for (std::int64_t i = packs * elems + thread; i < count; i += num_threads)
         out[i] = op(in[i]...);
+}
+
+/// The pack back to where it came from, unless it was only read.
+template <int Elems, class T>
+RAGGED_HOST_DEVICE void store_written(T* to, const Pack<Elems, std::remove_const_t<T>>& pack) {
+    if constexpr (!std::is_const_v<T>)
+        store(to, pack);
+}
+
+/// op(pack[i]...) on references for one pack of each array.
+template <int Elems, class Op, class... T>
+RAGGED_HOST_DEVICE void update_pack(const Op& op, T*... arrays) {
+    const auto update = [&op, arrays...](Pack<Elems, std::remove_const_t<T>>... packs) {
+        RAGGED_UNROLL
+        for (int i = 0; i < Elems; ++i)
+            op(static_cast<T&>(packs[i])...);
+        (store_written<Elems>(arrays, packs), ...);
+    };
+    update(load<Elems>(static_cast<const T*>(arrays))...);
+}
+
+/// op(array[i]...) on references for the elements in [0, count) that are `thread`'s; arrays of const elements
+/// are only read. Packs and tail as above. @pre arrays do not overlap
+template <class Op, class... T>
+RAGGED_HOST_DEVICE void update(const Op& op, std::int64_t count, std::int64_t thread,
+                               std::int64_t num_threads, T*... arrays) {
+    constexpr int elems = pack_elems<T...>;
+    const std::int64_t packs = are_aligned(arrays...) ? count / elems : 0;
+    RAGGED_ROLL
+    for (std::int64_t pack = thread; pack < packs; pack += num_threads)
+        update_pack<elems>(op, arrays + pack * elems...);
+    RAGGED_ROLL
+    for (std::int64_t i = packs * elems + thread; i < count; i += num_threads)
+        op(arrays[i]...);
 }
 
 } // namespace ragged::body

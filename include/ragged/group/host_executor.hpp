@@ -116,6 +116,12 @@ struct HostExecutor {
             static_cast<std::size_t>(out.count), [=](std::size_t i) { to[i] = op(in[i]...); }, to, in...);
     }
 
+    template <class Op, class... T>
+    void update(const Op& op, std::int64_t count, T*... arrays) const {
+        detail::for_each_index(
+            static_cast<std::size_t>(count), [=](std::size_t i) { op(arrays[i]...); }, arrays...);
+    }
+
     /// The elements as one value, in the order of fold_order; value_type{} when there are none.
     template <class Op, class T>
     static auto fold(const Op& op, Values<const T> in) {

@@ -5,6 +5,7 @@
 // types.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -87,7 +88,57 @@ void check_casts() {
     check_cast<From, ragged::f8e5m2>();
 }
 
+/// op of an update: writes two arrays of its own widths, reads a third.
+struct Mix {
+    template <class A, class B>
+    void operator()(A& a, B& b, const float& c) const {
+        const float sum = static_cast<float>(a) + 0.5f * c;
+        a = static_cast<A>(sum);
+        b = static_cast<B>(static_cast<float>(b) - sum);
+    }
+};
+
+template <class A, class B>
+void check_update(std::size_t count, std::size_t shift_a, std::size_t shift_c) {
+    for (const std::int64_t threads : {1, 3, 32}) {
+        Storage<A> a(count, shift_a), expected_a(count, 0), host_a(count, shift_a);
+        Storage<B> b(count, 0), expected_b(count, 0), host_b(count, 0);
+        Storage<float> c(count, shift_c);
+        for (Storage<A>* storage : {&a, &expected_a, &host_a})
+            storage->randomise(1);
+        for (Storage<B>* storage : {&b, &expected_b, &host_b})
+            storage->randomise(2);
+        c.randomise(3);
+        const std::size_t outside = a.poison_outside();
+        const std::vector<float> kept(c.data, c.data + count);
+        for (std::size_t i = 0; i < count; ++i)
+            Mix{}(expected_a.data[i], expected_b.data[i], c.data[i]);
+        const auto elements = static_cast<std::int64_t>(count);
+        const float* const read = c.data;
+        for (std::int64_t thread = 0; thread < threads; ++thread)
+            body::update(Mix{}, elements, thread, threads, a.data, b.data, read);
+        ragged::HostExecutor{}.update(Mix{}, elements, host_a.data, host_b.data, read);
+        CHECK(std::memcmp(a.data, expected_a.data, count * sizeof(A)) == 0);
+        CHECK(std::memcmp(b.data, expected_b.data, count * sizeof(B)) == 0);
+        CHECK(std::memcmp(host_a.data, expected_a.data, count * sizeof(A)) == 0);
+        CHECK(std::memcmp(host_b.data, expected_b.data, count * sizeof(B)) == 0);
+        CHECK(std::equal(kept.begin(), kept.end(), c.data));
+        CHECK(a.poison_outside() == outside);
+    }
+}
+
 } // namespace
+
+TEST_CASE("threads update several arrays as one element at a time does") {
+    for (std::size_t count = 0; count < 40; ++count)
+        for (std::size_t shift : {0u, 1u}) {
+            check_update<float, float>(count, shift, 0);
+            check_update<float, ragged::bf16>(count, 0, shift);
+            check_update<std::int8_t, float>(count, shift, 0);
+            check_update<ragged::f8e4m3, std::int8_t>(count, shift, shift);
+        }
+    check_update<float, ragged::bf16>(1000, 0, 0); // longer than a step of the host's loop
+}
 
 TEST_CASE_TEMPLATE("threads cast every pair of types as the host does", From, float, double, ragged::bf16,
                    ragged::f16, ragged::f8e4m3, ragged::f8e5m2) {
