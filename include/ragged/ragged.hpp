@@ -61,6 +61,7 @@
 #include <ragged/plan/segment_search.hpp>
 #include <ragged/plan/segment_sizes.hpp>
 #include <ragged/plan/static_plan.hpp>
+#include <ragged/plan/subset.hpp>
 #include <ragged/plan/unequal_plan.hpp>
 #include <ragged/plan/whole_axis_cost.hpp>
 
