@@ -119,6 +119,7 @@
 #include <ragged/redistribute/transfer_list.hpp>
 
 // optim: optimizers over this rank's regions
+#include <ragged/optim/adamw.hpp>
 #include <ragged/optim/gemm.hpp>
 #include <ragged/optim/newton_schulz.hpp>
 #include <ragged/optim/optimizer.hpp>

@@ -8,8 +8,10 @@
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
-#include <ragged/buffer/dbuffer.hpp>
+#include <ragged/group/flat.hpp>
 
 namespace ragged {
 
@@ -42,5 +44,30 @@ concept optimizer = requires(O& o, const O& constant,
     { constant.state_bytes() } -> std::same_as<std::int64_t>;
     { constant.memory_bytes() } -> std::same_as<std::int64_t>;
 };
+
+namespace detail {
+
+/// Before a step changes anything: there are parameters for each group that the optimizer has state of, over
+/// its plan, of its rank and in its executor's space.
+/// @throws BufferError  what differs
+template <class T, class Topology, class PlanType, class State, class E>
+void require_parameters(std::span<const Parameters<T, Topology, PlanType>> parameters,
+                        const std::vector<State>& state, const E& executor, std::string_view optimizer) {
+    if (parameters.size() != state.size())
+        throw BufferError(concat(optimizer, ": parameters of ", parameters.size(), " groups, the model has ",
+                                 state.size()));
+    for (std::size_t group = 0; group < state.size(); ++group) {
+        const auto require = [&](const auto& buffer) {
+            require_same_plan(buffer, state[group]);
+            require_executor(executor, buffer);
+        };
+        require(*parameters[group].gradient);
+        require(*parameters[group].master);
+        if (parameters[group].weights != nullptr)
+            require(*parameters[group].weights);
+    }
+}
+
+} // namespace detail
 
 } // namespace ragged
