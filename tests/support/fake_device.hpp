@@ -86,6 +86,21 @@ class FakeExecutor : public ragged::HostExecutor {
     const FakeStreamName& stream() const { return stream_; }
     ragged::MemorySpace space() const { return ragged::MemorySpace::of_device(device_); }
 
+    void zero(void* to, std::size_t bytes) const {
+        stream_.enqueue([=] { ragged::HostExecutor{}.zero(to, bytes); });
+    }
+    template <class ValuesOf>
+    void exact_sum_of_squares(std::int64_t num_segments, const ValuesOf& values_of, double* digits) const {
+        for (std::int64_t segment = 0; segment < num_segments; ++segment)
+            stream_.enqueue([values = values_of(segment), digits] {
+                ragged::HostExecutor{}.exact_sum_of_squares(
+                    1, [&](std::int64_t) { return values; }, digits);
+            });
+    }
+    void fetch(void* to, const void* from, std::size_t bytes) const {
+        stream_.synchronise();
+        std::memcpy(to, from, bytes);
+    }
     template <class Op, class Out, class... In>
     void map(const Op& op, ragged::Values<Out> out, const In*... in) const {
         stream_.enqueue([=] { ragged::HostExecutor{}.map(op, out, in...); });

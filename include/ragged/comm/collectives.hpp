@@ -8,7 +8,7 @@
 //     auto gathered = full.wait();                               // views may be taken
 #pragma once
 
-#include <algorithm> // std::any_of
+#include <algorithm> // std::any_of, std::all_of
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -67,6 +67,13 @@ class [[nodiscard]] InFlight {
             operation.wait(stream);
         waited_ = true;
         return std::move(buffer_);
+    }
+
+    /// Whether wait() would return at once. Moves on what the engine moves only when it is asked. Local.
+    bool done() const requires requires(const Completion& operation) { operation.done(); }
+    {
+        return std::all_of(operations_.begin(), operations_.end(),
+                           [](const Completion& operation) { return operation.done(); });
     }
 
   private:
