@@ -13,8 +13,11 @@ TEST_CASE("the NCCL communicator keeps the laws of a communicator") {
             CAPTURE(ranks);
             CAPTURE(polls);
             support::FakeWorld world(ranks, {.polls = polls});
-            CHECK_NOTHROW(support::run_fake_ranks(
-                world, ranks, [](support::FakeCommunicator& c) { conformance::everything(c); }));
+            CHECK_NOTHROW(support::run_fake_ranks(world, ranks, [](support::FakeCommunicator& c) {
+                conformance::HostArrays arrays;
+                conformance::everything(c, arrays);
+                conformance::progress_without_wait(c, arrays);
+            }));
             CHECK(world.complaints() == std::vector<std::string>{});
             CHECK(world.live() == support::FakeLive{});
         }

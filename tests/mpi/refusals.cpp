@@ -4,6 +4,7 @@
 // What is refused, and how: before MPI runs, without memory, with odd arguments. Each failure has a world of
 // its own, because it ends one.   mpirun -n N refusals window|messages
 #include <functional>
+#include <thread>
 
 #include "mpi/support.hpp"
 
@@ -71,6 +72,13 @@ int main(int, char** arguments) {
             };
             refused("rank 1 called all_reduce of 4 f32 by max, rank 0 called all_reduce of 4 f32",
                     [&](MpiCommunicator& c) { c.all_reduce(x, 4, differs(c)).wait(); });
+            if (!options.shared_memory)
+                refused("rank 1 called all_reduce of 4 f32 by max", [&](MpiCommunicator& c) {
+                    auto operation = c.all_reduce(x, 4, differs(c));
+                    while (!operation.done()) // a failure ends it too
+                        std::this_thread::yield();
+                    operation.wait();
+                });
             refused("rank 1 called reduce_scatter of 4 f32 by max, rank 0 called reduce_scatter of 4 f32",
                     [&](MpiCommunicator& c) { c.reduce_scatter(x, 4, differs(c)).wait(); });
             refused("f32 by max, rank 0 called reduce_scatter_v of ", [&](MpiCommunicator& c) {

@@ -6,7 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include <ragged/comm/collectives.hpp>
 #include <ragged/comm/local_communicator.hpp>
@@ -209,7 +211,7 @@ TEST_CASE("buffers in flight finish in any order, and when their handle is dropp
     for (const bool background : {false, true})
         CHECK_NOTHROW(ragged::run_ranks(
             3,
-            [](LocalCommunicator world) {
+            [&](LocalCommunicator world) {
                 Mesh mesh(Line(3), world);
                 const ragged::Plan one = plan_for(11, 3), two = plan_for(12, 3), three = plan_for(13, 3);
                 ragged::HostResource memory;
@@ -217,7 +219,14 @@ TEST_CASE("buffers in flight finish in any order, and when their handle is dropp
                     c(three, mesh, memory);
                 fill_shards(a), fill_shards(b), fill_shards(c);
                 auto first = ragged::gather(std::move(a), mesh), second = ragged::gather(std::move(b), mesh);
+                expect(background || !second.done(), "it runs when it is waited for");
+                const auto start = std::chrono::steady_clock::now();
+                while (background && !second.done() &&
+                       std::chrono::steady_clock::now() - start < std::chrono::seconds(60))
+                    std::this_thread::yield();
+                expect(second.done() == background && first.done() == background, "they run by themselves");
                 { const auto dropped = ragged::gather(std::move(c), mesh); }
+                expect(first.done(), "they ran before the one that was dropped");
                 const auto check = [](const auto& gathered) {
                     for (std::size_t t = 0; t < gathered.plan().tensors.size(); ++t)
                         for (std::int64_t i = 0; i < gathered.plan().tensors[t].elements(); ++i)
@@ -231,6 +240,7 @@ TEST_CASE("buffers in flight finish in any order, and when their handle is dropp
                     check(first.wait()), check(second.wait());
                 expect(contains(message_of([&] { static_cast<void>(first.wait()); }), "waited for before"),
                        "a handle is waited for once");
+                expect(first.done(), "a wait would throw at once");
                 expect(contains(message_of([&] { static_cast<void>(ragged::gather(std::move(a), mesh)); }),
                                 "moved from"),
                        "a buffer that was moved from is refused");

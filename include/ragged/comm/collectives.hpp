@@ -8,7 +8,7 @@
 //     auto gathered = full.wait();                               // views may be taken
 #pragma once
 
-#include <algorithm> // std::any_of, std::all_of
+#include <algorithm> // std::all_of, std::any_of
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -46,6 +46,14 @@ class [[nodiscard]] InFlight {
             }
     }
 
+    /// Whether wait() would return, or throw, at once. Moves on what the engine can move on without blocking,
+    /// so call it now and then while computing. Local.
+    bool done() const requires requires(const Completion& operation) { operation.done(); }
+    {
+        return waited_ || std::all_of(operations_.begin(), operations_.end(),
+                                      [](const Completion& operation) { return operation.done(); });
+    }
+
     /// Block the host until the collective is done. @throws CommError, or BufferError when waited for before
     Buffer wait() {
         if (waited_)
@@ -67,13 +75,6 @@ class [[nodiscard]] InFlight {
             operation.wait(stream);
         waited_ = true;
         return std::move(buffer_);
-    }
-
-    /// Whether wait() would return at once. Moves on what the engine moves only when it is asked. Local.
-    bool done() const requires requires(const Completion& operation) { operation.done(); }
-    {
-        return std::all_of(operations_.begin(), operations_.end(),
-                           [](const Completion& operation) { return operation.done(); });
     }
 
   private:

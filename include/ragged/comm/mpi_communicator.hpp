@@ -36,6 +36,9 @@ class MpiCommunicator {
       public:
         /// Run this rank's operations up to this one. @throws CommError
         void wait() { stream_->run_through(ticket_); }
+        /// Looks after the requests, so call it now and then while computing. What goes through shared
+        /// memory, and all behind it, stays undone until it is waited for.
+        bool done() const { return stream_->done(ticket_); }
         /// Whether MPI still owns memory after wait() threw.
         bool holds_memory() const { return stream_->holds_memory(); }
 
@@ -277,6 +280,7 @@ static_assert(has_all_gather<MpiCommunicator, float> && has_reduce_scatter<MpiCo
               has_all_gather_v<MpiCommunicator, float> && has_reduce_scatter_v<MpiCommunicator, float> &&
               has_all_reduce<MpiCommunicator, float> && has_broadcast<MpiCommunicator, float> &&
               has_send_receive<MpiCommunicator, float> && has_all_to_all_v<MpiCommunicator, float> &&
-              has_barrier<MpiCommunicator> && has_split<MpiCommunicator> && has_held_memory<MpiCommunicator>);
+              has_barrier<MpiCommunicator> && has_split<MpiCommunicator> && has_done<MpiCommunicator> &&
+              has_held_memory<MpiCommunicator>);
 
 } // namespace ragged

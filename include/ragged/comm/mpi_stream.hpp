@@ -3,7 +3,9 @@
 //
 // One rank's MPI operations, on the world and on what was split from it, one after the other in call order.
 // An operation of MPI requests starts as soon as the ones before it are done, and moves on with every call
-// here; one through shared memory runs when it, or one behind it, is waited for.
+// here. One through shared memory runs when it, or one behind it, is waited for, and never before: each rank
+// copies with its own core, so there is nothing to hide behind its computing, and a rank that began early
+// would only wait for the others to be done reading.
 #pragma once
 
 #include <chrono>
@@ -59,15 +61,17 @@ class MpiStream {
 
     /// @return what to wait for: a failure shows there, where the caller can ask who holds the memory
     std::uint64_t enqueue(MpiOperation operation) {
-        const std::uint64_t ticket = issued_++;
-        if (failure_)
-            return ticket;
-        pending_.push_back(std::move(operation));
-        try {
-            guard([&] { move_on(); });
-        } catch (const std::exception&) { // kept
-        }
-        return ticket;
+        if (!failure_)
+            pending_.push_back(std::move(operation));
+        try_to_move_on();
+        return issued_++;
+    }
+
+    /// Whether run_through would return, or throw, at once; looks after the requests first.
+    bool done(std::uint64_t ticket) {
+        if (finished_ <= ticket)
+            try_to_move_on();
+        return finished_ > ticket || failure_;
     }
 
     /// Block until the operation is done, and with it all before it. @throws CommError
@@ -120,6 +124,15 @@ class MpiStream {
 
     /// What runs is not over: MPI may write through its requests until the process ends.
     void release() { static_cast<void>(running_.release()); }
+
+    /// Keeps the failure for a wait.
+    void try_to_move_on() {
+        if (!failure_)
+            try {
+                guard([&] { move_on(); });
+            } catch (const std::exception&) {
+            }
+    }
 
     /// Start the first operation when that waits for nobody, and look after its requests once.
     void move_on() {

@@ -40,6 +40,8 @@ class [[nodiscard]] NcclCompletion {
     /// Block the host until the operation is done, polling its event and the errors of the communicators.
     /// @throws NcclError  an error, or the time-out; the communicator is aborted then
     void wait() { stream_->wait(*mark_, operation_); }
+    /// Looks for the event and for errors once, and blocks nobody. Not while capturing.
+    bool done() const { return stream_->done(*mark_, operation_); }
     /// What is enqueued on `stream` from now on runs after the operation. Does not block the host; a failure
     /// shows at the next call that does. May be captured.
     void wait(const typename Api::Stream& stream) { stream_->wait(*mark_, stream, operation_); }

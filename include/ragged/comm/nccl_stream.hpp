@@ -143,8 +143,7 @@ class NcclStream {
     void poll(const NcclOperation& operation, const Done& done) {
         const auto start = std::chrono::steady_clock::now();
         for (int round = 0;; ++round) {
-            for (const Comm* comm : comms_)
-                check(state(*comm, operation), operation);
+            look_for_errors(operation);
             if (done())
                 return;
             if (std::chrono::steady_clock::now() - start >= options_.timeout)
@@ -205,11 +204,20 @@ class NcclStream {
 
     void wait(const Mark& mark, const NcclOperation& operation) {
         require_recorded(mark, operation);
-        poll(operation, [&] {
-            const NcclStatus status = api_.query_event(mark.event);
-            check(status, operation);
-            return status.ok();
-        });
+        poll(operation, [&] { return reached(mark, operation); });
+    }
+    /// Whether wait() would return, or throw, at once: a failure that shows here is kept for it.
+    bool done(const Mark& mark, const NcclOperation& operation) {
+        if (failure_)
+            return true;
+        if (!mark.recorded)
+            return false; // its group is open
+        try {
+            look_for_errors(operation);
+            return reached(mark, operation);
+        } catch (const CommError&) {
+            return true;
+        }
     }
     void wait(const Mark& mark, const Stream& other, const NcclOperation& operation) {
         require_recorded(mark, operation);
@@ -235,6 +243,16 @@ class NcclStream {
             return asynchronous;
         check(api_.async_error(comm, asynchronous), operation);
         return asynchronous;
+    }
+
+    void look_for_errors(const NcclOperation& operation) {
+        for (const Comm* comm : comms_)
+            check(state(*comm, operation), operation);
+    }
+    bool reached(const Mark& mark, const NcclOperation& operation) {
+        const NcclStatus status = api_.query_event(mark.event);
+        check(status, operation);
+        return status.ok();
     }
 
     void abort_all() noexcept {

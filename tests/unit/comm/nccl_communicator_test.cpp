@@ -460,6 +460,37 @@ TEST_CASE("a call that fails is an error with its status on that rank, and ends 
     }
 }
 
+TEST_CASE(
+    "done() looks and enqueues nothing; it is false while the group is open, and true after a failure") {
+    FakeWorld world(2);
+    static float x[2][4];
+    std::atomic<int> failed = 0;
+    CHECK_NOTHROW(run_fake_ranks(
+        world, 2,
+        [&](FakeCommunicator& c) {
+            std::vector<FakeCommunicator::Completion> all;
+            c.group([&] {
+                all.push_back(c.all_gather(x[c.rank()], 2));
+                expect(!all[0].done(), "it has not begun");
+            });
+            world.take_log(c.rank());
+            while (!all[0].done())
+                std::this_thread::yield();
+            expect_log(world, c.rank(), {});
+            all[0].wait();
+
+            all.push_back(c.rank() == 0 ? c.all_gather(x[0], 2) : c.all_reduce(x[1], 4));
+            while (!all[1].done()) // a difference that only NCCL finds, when both are there
+                std::this_thread::yield();
+            expect(contains(message_of([&] { all[1].wait(); }), "NCCL status"), "wait() says why");
+            expect(all[0].done(), "a wait would throw at once");
+            ++failed;
+        },
+        {.timeout = 20s}));
+    CHECK(failed == 2);
+    check_clean(world);
+}
+
 TEST_CASE("a failure to begin leaves nothing behind") {
     for (const char* function : {"allocate_device", "allocate_host", "initialise"}) {
         FakeWorld world(1, {.faults = {{0, function, 0, support::fake_invalid_usage}}});
