@@ -4,6 +4,7 @@
 // Group operations over one rank's region of a gpt-oss-20b-sized layer, each against memcpy (or a plain read
 // loop) of the same bytes, and against the same operation called tensor by tensor.
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include <ragged/ragged.hpp>
@@ -94,6 +95,28 @@ class Read {
 
   private:
     std::vector<std::uint32_t> words_;
+};
+
+/// The baseline of an optimizer: three arrays of words are read and written, one is read.
+class UpdateWords {
+  public:
+    explicit UpdateWords(std::int64_t count)
+        : arrays_(4, std::vector<std::uint32_t>(static_cast<std::size_t>(count), 1)) {}
+    void operator()() {
+        std::uint32_t* __restrict a = arrays_[0].data();
+        std::uint32_t* __restrict b = arrays_[1].data();
+        std::uint32_t* __restrict c = arrays_[2].data();
+        const std::uint32_t* __restrict d = arrays_[3].data();
+        for (std::size_t i = 0; i < arrays_[0].size(); ++i) {
+            a[i] ^= d[i];
+            b[i] ^= d[i];
+            c[i] ^= d[i];
+        }
+        benchmark::DoNotOptimize(a);
+    }
+
+  private:
+    std::vector<std::vector<std::uint32_t>> arrays_;
 };
 
 void zero(benchmark::State& state) {
@@ -190,6 +213,21 @@ void absmax_per_tile(benchmark::State& state) {
                   bytes);
 }
 
+void adamw(benchmark::State& state) {
+    Setup setup;
+    const ragged::ModelPlan model{"layer", {setup.plan}};
+    ragged::AdamW optimizer(model, setup.place, setup.memory);
+    auto master = setup.buffer<float>();
+    ragged::DBuffer<float, Grid, ragged::state::Accumulated> gradient(model.groups[0], setup.place,
+                                                                      setup.memory);
+    ragged::fill(setup.table, gradient, 0.25f);
+    const std::vector<ragged::Parameters<ragged::bf16, Grid>> parameters{{&gradient, &master}};
+    bench::report(
+        state,
+        bench::measure([&] { optimizer.update(std::span(parameters), one); }, UpdateWords(setup.elements())),
+        setup.elements() * 28);
+}
+
 /// One flat pass against the same pass tensor by tensor.
 void scale_against_per_tensor(benchmark::State& state) {
     Setup setup;
@@ -221,4 +259,5 @@ RAGGED_BENCH(all_finite<ragged::bf16>);
 RAGGED_BENCH(sum_of_squares<float>);
 RAGGED_BENCH(sum_of_squares<ragged::bf16>);
 RAGGED_BENCH(absmax_per_tile);
+RAGGED_BENCH(adamw);
 RAGGED_BENCH(scale_against_per_tensor);

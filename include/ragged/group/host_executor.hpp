@@ -36,6 +36,13 @@ void for_each_index(std::size_t count, const Body& body, const T*... streams) {
         body(start);
 }
 
+/// op(array[i]...) on references. Arrays do not overlap, which compilers are told and need not find out.
+template <class Op, class... T>
+void update_each(Op op, std::int64_t count, T* __restrict... arrays) {
+    for (std::int64_t i = 0; i < count; ++i)
+        op(arrays[i]...);
+}
+
 /// One chunk in the order of fold_order. 1 <= length <= chunk
 template <class Op, class T>
 auto fold_chunk(const Op& op, const T* from, std::int64_t length) {
@@ -118,8 +125,11 @@ struct HostExecutor {
 
     template <class Op, class... T>
     void update(const Op& op, std::int64_t count, T*... arrays) const {
-        detail::for_each_index(
-            static_cast<std::size_t>(count), [=](std::size_t i) { op(arrays[i]...); }, arrays...);
+        constexpr std::int64_t step = 256;
+        for (std::int64_t start = 0; start < count; start += step) {
+            (prefetch_ahead(arrays + start, step * sizeof(T)), ...);
+            detail::update_each(op, std::min(step, count - start), arrays + start...);
+        }
     }
 
     /// The elements as one value, in the order of fold_order; value_type{} when there are none.
