@@ -120,6 +120,7 @@
 
 // optim: optimizers over this rank's regions
 #include <ragged/optim/adamw.hpp>
+#include <ragged/optim/dynamic_code.hpp>
 #include <ragged/optim/gemm.hpp>
 #include <ragged/optim/newton_schulz.hpp>
 #include <ragged/optim/optimizer.hpp>
