@@ -48,12 +48,13 @@ void keep_group(ragged::ModelSpec& model, const std::string& name) {
 }
 
 void run(const support::Options& options) {
+    support::require_inventory(options);
     if (!options.has("--devices"))
         throw support::UsageError("--devices M is missing");
     const std::int64_t devices = options.number("--devices", 1, 1);
     const std::int64_t segments = options.number("--segments", 1, 1);
     const std::string order = options.value("--order", "as-given");
-    support::Outputs outputs(options, "--json");
+    support::Outputs outputs(options, {"--json", "--svg"}, options.positional(), "inventory");
     const ragged::policy::Exact policy{.order = order_of(order), .max_segments = segments};
     const ragged::PlanOptions plan_options{.alignment_bytes = options.number("--align-bytes", 1, 128)};
     const std::vector<support::Granularity> granularities =
@@ -68,11 +69,11 @@ void run(const support::Options& options) {
     const ragged::ModelPlan plan = ragged::make_plan(model, devices, policy, plan_options);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-    if (std::ostream* json = outputs.data())
+    if (std::ostream* json = outputs.stream("--json"))
         ragged::write_json(*json, plan, {order, segments, seconds});
-    if (std::ostream* svg = outputs.svg())
+    if (std::ostream* svg = outputs.stream("--svg"))
         ragged::write_svg(*svg, plan);
-    if (std::ostream* table = outputs.table()) {
+    if (std::ostream* table = outputs.text()) {
         ragged::write_table(*table, plan);
         if (options.has("--explain")) {
             *table << '\n';

@@ -111,12 +111,13 @@ void write_chart(std::ostream& out, const support::Sweep& sweep) {
 }
 
 void run(const support::Options& options) {
+    support::require_inventory(options);
     const std::vector<std::int64_t> segments = options.numbers("--segments", 1, "1,2,3");
     support::Sweep sweep{.model = {},
                          .options = {.alignment_bytes = options.number("--align-bytes", 1, 128)},
                          .rows = options.numbers("--rows", 1, "1,16,128"),
                          .devices = options.numbers("--devices", 1, "", support::Ranges::doubling)};
-    support::Outputs outputs(options, "--csv");
+    support::Outputs outputs(options, {"--csv", "--svg"}, options.positional(), "inventory");
     sweep.model = support::read_model(options);
     for (const std::int64_t rows : sweep.rows) {
         support::apply({{"", ragged::rows(rows)}}, sweep.model);
@@ -130,11 +131,11 @@ void run(const support::Options& options) {
         add("FSDP2", "#cc79a7", ragged::policy::EvenRows{});
         add("Megatron-FSDP", "#009e73", ragged::policy::CommonRowMultiple{});
     }
-    if (std::ostream* csv = outputs.data())
+    if (std::ostream* csv = outputs.stream("--csv"))
         write_csv(*csv, sweep);
-    if (std::ostream* svg = outputs.svg())
+    if (std::ostream* svg = outputs.stream("--svg"))
         write_chart(*svg, sweep);
-    if (std::ostream* table = outputs.table())
+    if (std::ostream* table = outputs.text())
         write_table(*table, sweep);
     outputs.publish();
 }

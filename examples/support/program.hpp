@@ -1,17 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands over a model inventory share: main, the inventory, and where the results go.
+// What the commands share: main, the model inventory that some read, and where the results go.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <initializer_list>
 #include <iostream>
-#include <optional>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <ragged/spec/inventory.hpp>
 
@@ -29,8 +31,6 @@ int run_program(std::string_view name, std::string_view usage, int count, char**
         if (options.has("--help")) {
             std::cout << usage;
             finish_standard_output();
-        } else if (options.positional().empty()) {
-            throw UsageError("which INVENTORY.tsv? --help shows the usage");
         } else {
             run(options);
         }
@@ -39,6 +39,12 @@ int run_program(std::string_view name, std::string_view usage, int count, char**
         std::cerr << name << ": " << one_line(error.what()) << '\n';
         return 2;
     }
+}
+
+/// @throws UsageError  there is no positional argument
+inline void require_inventory(const Options& options) {
+    if (options.positional().empty())
+        throw UsageError("which INVENTORY.tsv? --help shows the usage");
 }
 
 /// The model of the positional argument. @throws ragged::SpecError, UsageError  unreadable, or without
@@ -50,66 +56,77 @@ inline ragged::ModelSpec read_model(const Options& options) {
     return model;
 }
 
-/// A result for programs (`data`, an option that takes FILE or -), a drawing (--svg FILE), and a table on
-/// standard output where neither goes there. All are written in full before any gets its name.
+/// Results for programs and drawings, each where an option says (--json FILE), and text on standard output
+/// where none of them goes there. All are written in full before any gets its name.
 class Outputs {
   public:
-    /// Nothing is opened yet. @throws UsageError  outputs that would destroy each other or the inventory
-    Outputs(const Options& options, std::string_view data) {
-        if (options.has(data))
-            data_.path = options.value(data);
-        if (options.has("--svg"))
-            svg_.path = options.value("--svg");
-        if (svg_.path == "-")
-            throw UsageError("--svg needs a file, '-' is none");
-        for (Output* output : {&data_, &svg_}) {
-            if (!output->path)
+    /// Nothing is opened yet.
+    /// @param names  options that take FILE; the first takes - as well, which is standard output
+    /// @param input  a file that is not to be overwritten; may be empty. `what` is its name in messages
+    /// @throws UsageError  outputs that would destroy each other or the input
+    Outputs(const Options& options, std::initializer_list<std::string_view> names, const std::string& input,
+            std::string_view what) {
+        for (const std::string_view name : names) {
+            if (!options.has(name))
                 continue;
-            output->standard = output->path == "-" || is_standard_output(*output->path);
-            if (output->path != "-" && same_file(*output->path, options.positional()))
+            Output& output = outputs_.emplace_back();
+            output.name = name;
+            output.path = options.value(name);
+            if (output.path == "-" && name != *names.begin())
+                throw UsageError(ragged::concat(name, " needs a file, '-' is none"));
+            output.standard = output.path == "-" || is_standard_output(output.path);
+            if (output.path != "-" && same_file(output.path, input))
                 throw UsageError(
-                    ragged::concat("'", *output->path, "' is the inventory, it is not overwritten"));
+                    ragged::concat("'", output.path, "' is the ", what, ", it is not overwritten"));
+            for (const Output& other : outputs_)
+                if (&other != &output &&
+                    (other.standard ? output.standard : same_file(other.path, output.path)))
+                    throw UsageError(
+                        ragged::concat(other.name, " and ", name, " both name '", output.path, "'"));
         }
-        if (data_.path && svg_.path && (data_.standard ? svg_.standard : same_file(*data_.path, *svg_.path)))
-            throw UsageError(ragged::concat(data, " and --svg both name '", *svg_.path, "'"));
     }
 
-    /// Where the result goes, opened at the first call; none when it was not asked for.
+    /// Where the result of an option goes, opened at the first call; none when it was not asked for.
     /// @throws ragged::Error when the place cannot be written
-    std::ostream* data() { return open(data_); }
-    std::ostream* svg() { return open(svg_); }
-    std::ostream* table() { return data_.standard || svg_.standard ? nullptr : &text_; }
+    std::ostream* stream(std::string_view name) {
+        for (Output& output : outputs_)
+            if (output.name == name) {
+                if (output.standard)
+                    return &text_;
+                if (!output.file)
+                    output.file = std::make_unique<OutputFile>(output.path);
+                return &output.file->stream();
+            }
+        return nullptr;
+    }
+    /// Standard output, where no result goes there.
+    std::ostream* text() {
+        return std::any_of(outputs_.begin(), outputs_.end(),
+                           [](const Output& output) { return output.standard; })
+                   ? nullptr
+                   : &text_;
+    }
 
     /// @throws ragged::Error naming the output that took not all; then the others are as they were
     void publish() {
-        for (Output* output : {&data_, &svg_})
-            if (output->file)
-                output->file->finish();
+        for (Output& output : outputs_)
+            if (output.file)
+                output.file->finish();
         std::cout << text_.view();
         finish_standard_output();
-        for (Output* output : {&data_, &svg_})
-            if (output->file)
-                output->file->publish();
+        for (Output& output : outputs_)
+            if (output.file)
+                output.file->publish();
     }
 
   private:
     struct Output {
-        std::optional<std::string> path;
-        bool standard = false; // standard output, maybe by another name
-        std::optional<OutputFile> file;
+        std::string name, path;
+        bool standard = false;            // standard output, maybe by another name
+        std::unique_ptr<OutputFile> file; // stays where it is
     };
 
-    std::ostream* open(Output& output) {
-        if (!output.path)
-            return nullptr;
-        if (output.standard)
-            return &text_;
-        if (!output.file)
-            output.file.emplace(*output.path);
-        return &output.file->stream();
-    }
-
-    Output data_, svg_;
+    std::vector<Output> outputs_; // that were asked for
     std::ostringstream text_;
 };
 
