@@ -126,7 +126,9 @@
 #include <ragged/optim/optimizer.hpp>
 
 // step: a training step over groups
+#include <ragged/step/loss_scale.hpp>
 #include <ragged/step/schedule.hpp>
+#include <ragged/step/trace.hpp>
 
 // report: plans for people and programs; needs nothing below plan
 #include <ragged/report/group_runs.hpp>
