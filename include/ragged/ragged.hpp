@@ -92,6 +92,7 @@
 
 // group: operations over all tensors of a buffer at once
 #include <ragged/group/block_body.hpp>
+#include <ragged/group/block_update.hpp>
 #include <ragged/group/by_piece.hpp>
 #include <ragged/group/device_pieces.hpp>
 #include <ragged/group/executor.hpp>

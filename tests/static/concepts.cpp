@@ -172,6 +172,12 @@ struct ExecutorWithoutUpdate : ragged::HostExecutor {
 struct ExecutorWithoutReduction : ragged::HostExecutor {
     void reduce(int) const;
 };
+struct ExecutorWithoutBlockUpdate : ragged::HostExecutor {
+    void update_blocks() const;
+};
+struct ExecutorWithoutPieceTable : ragged::HostExecutor {
+    void piece_table() const;
+};
 struct ExecutorWithoutRunTableType : ragged::HostExecutor {
   private:
     using run_table_type = ragged::RunTable;
@@ -190,6 +196,8 @@ static_assert(!ragged::group_executor<ExecutorWithoutSpace>);
 static_assert(!ragged::group_executor<ExecutorWithoutTable>);
 static_assert(!ragged::group_executor<ExecutorWithoutUpdate>);
 static_assert(!ragged::group_executor<ExecutorWithoutReduction>);
+static_assert(!ragged::group_executor<ExecutorWithoutBlockUpdate>);
+static_assert(!ragged::group_executor<ExecutorWithoutPieceTable>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunTableType>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunTable>);
 static_assert(!ragged::group_executor<ExecutorWithOtherRunTable>);

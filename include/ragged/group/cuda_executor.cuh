@@ -104,6 +104,13 @@ class CudaExecutor {
         run_blocks("dequantize", table, body::DequantizeBlocks<Code, T>{in, scales, out});
     }
 
+    template <class Op, class... T>
+    void update_blocks(const Op& op, const CudaPieceTable& table, const Regions<T>&... arrays) const {
+        require(table);
+        launch("an update of blocks", kernel::update_blocks<Op, T...>, table.device().num_tasks,
+               body::task_threads, table.device(), op, arrays...);
+    }
+
     template <class Op, class T, class Result>
     void reduce_per_tensor(const Op& op, const CudaPieceTable& table, const Regions<const T>& in,
                            Result* results) const {
@@ -116,6 +123,13 @@ class CudaExecutor {
                kernel::fold_threads, op, table.device(), results);
     }
 
+    /// Blocks the host until the pieces are on the device.
+    /// @param resource  ready for work on the stream
+    /// @throws PlanError, BufferError  see CudaPieceTable
+    template <class PlanType, memory_resource R>
+    CudaPieceTable piece_table(const PlanType& plan, std::int64_t shard_rank, R& resource) const {
+        return CudaPieceTable(plan, shard_rank, resource, stream_);
+    }
     /// Blocks the host until the runs are on the device.
     /// @param resource  ready for work on the stream
     /// @throws BufferError  see CudaRunTable

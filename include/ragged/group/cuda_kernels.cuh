@@ -12,6 +12,7 @@
 #include <cub/block/block_reduce.cuh>
 
 #include <ragged/group/block_body.hpp>
+#include <ragged/group/block_update.hpp>
 #include <ragged/group/cuda_piece_table.hpp>
 #include <ragged/group/cuda_run_table.hpp>
 #include <ragged/group/flat_body.hpp>
@@ -23,9 +24,9 @@ namespace ragged::kernel {
 inline constexpr int flat_threads = 256;
 inline constexpr int row_threads = 128;
 inline constexpr int run_threads = 256;
-// Blocks that a processor should hold at least: up to 64 and 80 registers a thread. Left to itself, ptxas
-// aims at more blocks and spills.
-inline constexpr int row_residents = 8, task_residents = 3;
+// Blocks that a processor should hold at least: up to 64, 80 and 128 registers a thread. Left to itself,
+// ptxas aims at more blocks and spills.
+inline constexpr int row_residents = 8, task_residents = 3, update_residents = 2;
 inline constexpr int fold_threads = body::fold_columns;
 
 __device__ inline std::int64_t global_thread() {
@@ -198,25 +199,55 @@ __device__ inline std::uint32_t largest_of_team(std::uint32_t bits, int team) {
     return bits;
 }
 
-/// One task per thread block: each team takes blocks in turns.
-template <class BlockOp>
-__global__ void __launch_bounds__(body::task_threads, task_residents)
-    blocks(CudaPieceTable::View table, const __grid_constant__ BlockOp op) {
+/// One task per thread block: each team takes blocks in turns. use(piece, rows, local block, thread, team)
+template <int Elems, class Use>
+__device__ void for_each_block(const CudaPieceTable::View& table, const Use& use) {
     const body::DevicePiece& piece =
         body::entry_at(table.pieces, table.num_pieces, blockIdx.x, &body::DevicePiece::first_task);
-    const int team = body::team_of<BlockOp::elems>(piece.grid);
+    const int team = body::team_of<Elems>(piece.grid);
     const int thread = static_cast<int>(threadIdx.x) % team;
     const std::int64_t start = (blockIdx.x - piece.first_task) * piece.blocks_per_task;
     const std::int64_t rest = piece.entry.num_blocks - start;
     const std::int64_t end = start + (rest < piece.blocks_per_task ? rest : piece.blocks_per_task);
     RAGGED_ROLL
-    for (std::int64_t block = start + threadIdx.x / team; block < end; block += body::task_threads / team) {
-        const body::BlockRows rows = body::rows_of(piece.grid, piece.entry.first_block + block);
+    for (std::int64_t block = start + threadIdx.x / team; block < end; block += body::task_threads / team)
+        use(piece, body::rows_of(piece.grid, piece.entry.first_block + block),
+            piece.entry.local_block + block, thread, team);
+}
+
+template <class BlockOp>
+__global__ void __launch_bounds__(body::task_threads, task_residents)
+    blocks(CudaPieceTable::View table, const __grid_constant__ BlockOp op) {
+    for_each_block<BlockOp::elems>(table, [&](const body::DevicePiece& piece, const body::BlockRows& rows,
+                                              std::int64_t local_block, int thread, int team) {
         std::uint32_t bits = 0;
         if constexpr (BlockOp::needs_absmax)
             bits = largest_of_team(op.absmax(piece, rows, thread, team), team);
-        op.apply(piece, rows, piece.entry.local_block + block, thread, team, bits);
-    }
+        op.apply(piece, rows, local_block, thread, team, bits);
+    });
+}
+
+/// Both walks of a block update.
+template <class Op, class... T>
+__global__ void __launch_bounds__(body::task_threads, update_residents)
+    update_blocks(CudaPieceTable::View table, const __grid_constant__ Op op,
+                  const __grid_constant__ Regions<T>... arrays) {
+    for_each_block<body::pack_elems<T...>>(table, [&](const body::DevicePiece& piece,
+                                                      const body::BlockRows& rows, std::int64_t local_block,
+                                                      int thread, int team) {
+        const std::int64_t start = rows.first - piece.entry.first;
+        const auto of = op.block(local_block); // before its first thread finishes the block
+        Largest<Op::num_largest> largest;
+        body::measure_block(piece.grid, rows, thread, team, of, largest,
+                            static_cast<const T*>(arrays.piece(piece.entry) + start)...);
+        RAGGED_UNROLL
+        for (int i = 0; i < Op::num_largest; ++i)
+            largest.bits[i] = largest_of_team(largest.bits[i], team);
+        body::update_block(piece.grid, rows, thread, team, of.update(largest),
+                           arrays.piece(piece.entry) + start...);
+        if (thread == 0)
+            op.finish(local_block, largest);
+    });
 }
 
 } // namespace ragged::kernel

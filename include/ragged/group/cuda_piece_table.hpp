@@ -63,6 +63,10 @@ class CudaPieceTable : public PieceTable {
     CudaPieceTable(const BasicPlan<SegmentType>&&, std::int64_t, R&, const CudaStream&) = delete;
 
     MemorySpace space() const noexcept { return MemorySpace::of_device(device_); }
+    /// Taken from the resource.
+    std::int64_t memory_bytes() const noexcept {
+        return static_cast<std::int64_t>(pieces_.bytes() + tensors_.bytes() + rows_.bytes());
+    }
     const View& device() const noexcept { return view_; }
 
   private:

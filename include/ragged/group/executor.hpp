@@ -60,6 +60,10 @@ struct Regions {
 /// | e.absmax(table, in, largest)                | largest[local block] = op::AbsMax over the block        |
 /// | e.quantize(table, in, out, scales)          | op::Quantize and block_scale, per local block           |
 /// | e.dequantize(table, in, scales, out)        | op::Cast by scales[local block]                         |
+/// | e.update_blocks(op, table, arrays...)       | Regions of several arrays, block by block, in two       |
+/// |                                             | walks: see block_update.hpp                             |
+/// | e.piece_table(plan, shard_rank, resource)   | a table_type, for any resource of the space, which      |
+/// |                                             | outlives it as the plan does; may block                 |
 /// | e.run_table(runs, resource)                 | a run_table_type, for any resource of the space, which  |
 /// |                                             | outlives it; may block                                  |
 /// | e.copy_runs(run_table, to, from)            | to[run.to + i] = from[run.from + i] for every run, for  |
@@ -68,8 +72,8 @@ struct Regions {
 template <class E>
 concept group_executor = requires(const E& e, const typename E::table_type& table,
                                   const typename E::run_table_type& run_table, std::span<const CopyRun> runs,
-                                  HostResource& resource, Values<float> values, float* pointer,
-                                  const float* constant, const Regions<float>& regions,
+                                  const Plan& plan, HostResource& resource, Values<float> values,
+                                  float* pointer, const float* constant, const Regions<float>& regions,
                                   const Regions<const float>& in, const Regions<std::int8_t>& codes,
                                   const Regions<const std::int8_t>& code_in, std::size_t bytes,
                                   Values<const float> (*values_of)(std::int64_t)) {
@@ -84,6 +88,8 @@ concept group_executor = requires(const E& e, const typename E::table_type& tabl
     e.absmax(table, in, pointer);
     e.quantize(table, in, codes, pointer);
     e.dequantize(table, code_in, pointer, regions);
+    e.update_blocks(op::Add{}, table, regions, in);
+    { e.piece_table(plan, std::int64_t{0}, resource) } -> std::same_as<typename E::table_type>;
     { e.run_table(runs, resource) } -> std::same_as<typename E::run_table_type>;
     e.copy_runs(run_table, pointer, pointer);
 };

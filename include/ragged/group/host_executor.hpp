@@ -12,6 +12,7 @@
 
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/buffer/memory_space.hpp>
+#include <ragged/group/block_update.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/group/fold_order.hpp>
 #include <ragged/group/operations.hpp>
@@ -41,6 +42,15 @@ template <class Op, class... T>
 void update_each(Op op, std::int64_t count, T* __restrict... arrays) {
     for (std::int64_t i = 0; i < count; ++i)
         op(arrays[i]...);
+}
+
+/// The same for the first walk of a block.
+template <class Block, int N, class... T>
+void measure_each(Block of, Largest<N>& largest, std::int64_t count, const T* __restrict... arrays) {
+    Largest<N> row = largest; // in registers
+    for (std::int64_t i = 0; i < count; ++i)
+        of.measure(row, arrays[i]...);
+    largest = row;
 }
 
 /// One chunk in the order of fold_order. 1 <= length <= chunk
@@ -203,6 +213,21 @@ struct HostExecutor {
         }
     }
 
+    template <class Op, class... T>
+    void update_blocks(const Op& op, const PieceTable& table, const Regions<T>&... arrays) const {
+        for (const PieceEntry& entry : table.entries()) {
+            const auto grid = body::BlockGeometry::of(table.grid(entry.tensor));
+            for (std::int64_t block = 0; block < entry.num_blocks; ++block)
+                update_block(op, grid, body::rows_of(grid, entry.first_block + block), entry.first,
+                             entry.local_block + block, arrays.piece(entry)...);
+        }
+    }
+
+    /// Takes nothing from the resource. @throws PlanError  see PieceTable
+    template <class PlanType, memory_resource R>
+    PieceTable piece_table(const PlanType& plan, std::int64_t shard_rank, R&) const {
+        return PieceTable(plan, shard_rank);
+    }
     /// Takes nothing from the resource. @throws BufferError  see RunTable
     template <memory_resource R>
     RunTable run_table(std::span<const CopyRun> runs, R&) const {
@@ -228,6 +253,21 @@ struct HostExecutor {
                                      bits = op::AbsMax::add(bits, piece[i]);
                                  largest[block] = op::AbsMax::result(bits);
                              });
+    }
+
+    template <class Op, class... T>
+    static void update_block(const Op& op, const body::BlockGeometry& grid, const body::BlockRows& block,
+                             std::int64_t first_of_piece, std::int64_t local_block, T*... piece) {
+        const std::int64_t start = block.first - first_of_piece;
+        const auto of = op.block(local_block);
+        Largest<Op::num_largest> largest;
+        for (int row = 0; row < block.rows; ++row)
+            detail::measure_each(of, largest, block.length,
+                                 static_cast<const T*>(piece + start + row_offset(grid, block, row))...);
+        const auto update = of.update(largest);
+        for (int row = 0; row < block.rows; ++row)
+            detail::update_each(update, block.length, piece + start + row_offset(grid, block, row)...);
+        op.finish(local_block, largest);
     }
 
     template <class OpOf, class Out, class In>

@@ -70,6 +70,8 @@ class PieceTable {
     std::int64_t num_blocks() const { return num_blocks_; }
     /// Tensors of the plan, slices apart.
     std::int64_t num_tensors() const { return static_cast<std::int64_t>(grids_.size()); }
+    /// Taken from a memory resource; see CudaPieceTable.
+    static constexpr std::int64_t memory_bytes() { return 0; }
     const BlockGrid& grid(std::int64_t tensor) const { return grids_[static_cast<std::size_t>(tensor)]; }
 
   private:
