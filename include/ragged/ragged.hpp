@@ -120,6 +120,7 @@
 #include <ragged/redistribute/transfer_list.hpp>
 
 // optim: optimizers over this rank's regions
+#include <ragged/optim/adam8bit.hpp>
 #include <ragged/optim/adamw.hpp>
 #include <ragged/optim/dynamic_code.hpp>
 #include <ragged/optim/gemm.hpp>

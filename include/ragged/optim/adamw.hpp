@@ -146,7 +146,9 @@ class AdamW {
     template <class T>
     void update(std::span<const Parameters<T, Topology, PlanType>> parameters, double scale) {
         detail::check_options(options, scale);
-        detail::require_parameters(parameters, first_, *executor_, "AdamW");
+        detail::require_parameters(
+            parameters, first_.size(), [&](std::size_t group) -> const Moment& { return first_[group]; },
+            *executor_, "AdamW");
         const auto step = op::AdamW::of(options, ++steps_, scale);
         for (std::size_t group = 0; group < parameters.size(); ++group) {
             const auto& of = parameters[group];

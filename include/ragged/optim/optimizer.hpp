@@ -6,10 +6,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include <ragged/group/flat.hpp>
 
@@ -49,16 +49,17 @@ namespace detail {
 
 /// Before a step changes anything: there are parameters for each group that the optimizer has state of, over
 /// its plan, of its rank and in its executor's space.
+/// @param state_of  a buffer of the state of a group
 /// @throws BufferError  what differs
-template <class T, class Topology, class PlanType, class State, class E>
-void require_parameters(std::span<const Parameters<T, Topology, PlanType>> parameters,
-                        const std::vector<State>& state, const E& executor, std::string_view optimizer) {
-    if (parameters.size() != state.size())
-        throw BufferError(concat(optimizer, ": parameters of ", parameters.size(), " groups, the model has ",
-                                 state.size()));
-    for (std::size_t group = 0; group < state.size(); ++group) {
+template <class T, class Topology, class PlanType, class StateOf, class E>
+void require_parameters(std::span<const Parameters<T, Topology, PlanType>> parameters, std::size_t num_groups,
+                        const StateOf& state_of, const E& executor, std::string_view optimizer) {
+    if (parameters.size() != num_groups)
+        throw BufferError(
+            concat(optimizer, ": parameters of ", parameters.size(), " groups, the model has ", num_groups));
+    for (std::size_t group = 0; group < num_groups; ++group) {
         const auto require = [&](const auto& buffer) {
-            require_same_plan(buffer, state[group]);
+            require_same_plan(buffer, state_of(group));
             require_executor(executor, buffer);
         };
         require(*parameters[group].gradient);

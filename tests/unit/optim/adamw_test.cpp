@@ -11,80 +11,27 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <random>
 #include <vector>
 
 #include <ragged/optim/adamw.hpp>
-#include <ragged/plan/make_plan.hpp>
 #include <ragged/view/shard_view.hpp>
 
 #include "support/expect.hpp"
 #include "support/random_group.hpp"
+#include "support/trained_rank.hpp"
 
 using support::message_of;
 namespace state = ragged::state;
 
 namespace {
 
-using Line = ragged::Topology<ragged::Axis<"shard">>;
-using Parameters = ragged::Parameters<ragged::bf16, Line>;
+using support::Line;
+using support::Parameters;
+using support::plan_of;
 static_assert(ragged::optimizer<ragged::AdamW<Line>, ragged::bf16, Line>);
 static_assert(ragged::optimizer<ragged::AdamW<Line>, float, Line>);
 
-/// Known values: of a master at first, and of a gradient at a step.
-float drawn(std::uint32_t tensor, std::int64_t position, std::uint32_t what) {
-    std::minstd_rand random(tensor * 7919u + static_cast<std::uint32_t>(position) * 31u + what * 65537u + 1u);
-    random.discard(3);
-    return static_cast<float>(random()) * 0x1p-30f - 1.0f;
-}
-
-/// A rank of a model: buffers with known masters, and their optimizer.
-struct Rank {
-    ragged::HostResource memory{};
-    ragged::Place<Line> place;
-    std::vector<Parameters::Gradient> gradients{};
-    std::vector<Parameters::Master> masters{};
-    std::vector<Parameters::Weights> weights{};
-    ragged::AdamW<Line> optimizer;
-
-    Rank(const ragged::ModelPlan& model, std::int64_t ranks, std::int64_t rank,
-         const ragged::AdamWOptions& options = {})
-        : place(Line(ranks), rank)
-        , optimizer(model, place, memory, options) {
-        for (const ragged::Plan& plan : model.groups) {
-            gradients.emplace_back(plan, place, memory);
-            masters.emplace_back(plan, place, memory);
-            weights.emplace_back(plan, place, memory);
-        }
-        fill(masters, 0);
-    }
-    template <class Buffers>
-    void fill(Buffers& buffers, std::uint32_t what) {
-        for (auto& buffer : buffers)
-            for (std::uint32_t t = 0; t < buffer.plan().tensors.size(); ++t)
-                for (std::int64_t i = 0; i < ragged::shard(buffer, t).elements(); ++i)
-                    ragged::shard(buffer, t)[i] = drawn(t, ragged::shard(buffer, t).first() + i, what);
-    }
-    std::vector<Parameters> parameters(bool with_weights) {
-        std::vector<Parameters> result;
-        for (std::size_t group = 0; group < masters.size(); ++group)
-            result.push_back({&gradients[group], &masters[group], with_weights ? &weights[group] : nullptr});
-        return result;
-    }
-    void step(std::uint32_t index, bool with_weights, double scale = 0.5) {
-        fill(gradients, index);
-        const auto all = parameters(with_weights);
-        optimizer.update(std::span<const Parameters>(all), scale);
-    }
-};
-
-ragged::ModelPlan plan_of(const std::vector<ragged::GroupSpec>& groups, std::int64_t ranks) {
-    ragged::ModelPlan model{"m", {}};
-    for (const ragged::GroupSpec& group : groups)
-        model.groups.push_back(ragged::make_plan(group, ranks, ragged::policy::Exact{.max_segments = 2},
-                                                 {.planes = {ragged::DType::bf16}}));
-    return model;
-}
+using Rank = support::TrainedRank<ragged::AdamW<Line>>;
 
 /// The formula as the paper has it.
 struct Plain {
@@ -252,8 +199,8 @@ TEST_CASE("what does not fit is refused, and nothing has changed") {
     auto good = rank.parameters(true);
     CHECK(update({good[0]}) == "AdamW: parameters of 1 groups, the model has 2");
     CHECK(update({good[1], good[0]}) ==
-          "buffers over different plans: group 'h' with 64 elements per rank and "
-          "group 'g' with 64");
+          "buffers over different plans: group 'h' with 128 elements per rank and "
+          "group 'g' with 128");
     auto wrong = good;
     wrong[1].master = &other.masters[1];
     CHECK(update(wrong) == "group 'h': buffers of rank 1 and rank 0");
