@@ -95,6 +95,8 @@
 #include <ragged/group/block_update.hpp>
 #include <ragged/group/by_piece.hpp>
 #include <ragged/group/device_pieces.hpp>
+#include <ragged/group/exact_bands.hpp>
+#include <ragged/group/exact_sum.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/group/flat.hpp>
 #include <ragged/group/flat_body.hpp>
