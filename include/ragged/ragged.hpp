@@ -116,9 +116,11 @@
 #include <ragged/redistribute/from_local.hpp>
 #include <ragged/redistribute/program.hpp>
 #include <ragged/redistribute/redistribution.hpp>
+#include <ragged/redistribute/redistribution_bytes.hpp>
 #include <ragged/redistribute/redistribution_state.hpp>
 #include <ragged/redistribute/route.hpp>
 #include <ragged/redistribute/stage.hpp>
+#include <ragged/redistribute/steps.hpp>
 #include <ragged/redistribute/transfer_list.hpp>
 
 // optim: optimizers over this rank's regions

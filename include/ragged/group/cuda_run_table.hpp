@@ -50,6 +50,11 @@ class CudaRunTable : public RunTable {
                  elements()};
     }
 
+    /// What a table of so many runs, none of them empty, takes from its resource.
+    static constexpr std::int64_t resource_bytes(std::int64_t num_runs) {
+        return num_runs * static_cast<std::int64_t>(sizeof(body::DeviceRun));
+    }
+
     MemorySpace space() const noexcept { return MemorySpace::of_device(device_); }
     const View& device() const noexcept { return view_; }
 

@@ -37,6 +37,9 @@ class RunTable {
         }
     }
 
+    /// What a table of so many runs takes from a resource: nothing, it lies in host memory of its own.
+    static constexpr std::int64_t resource_bytes(std::int64_t) { return 0; }
+
     /// As they were given, without the empty ones.
     const std::vector<CopyRun>& runs() const noexcept { return runs_; }
     /// Of all runs together.

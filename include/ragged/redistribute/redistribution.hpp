@@ -28,6 +28,7 @@
 #include <ragged/redistribute/redistribution_state.hpp>
 #include <ragged/redistribute/route.hpp>
 #include <ragged/redistribute/stage.hpp>
+#include <ragged/redistribute/steps.hpp>
 
 namespace ragged {
 
@@ -85,13 +86,6 @@ class [[nodiscard]] RedistributionHandle {
     bool holds_memory_ = false;
 };
 
-/// Where no mesh joins two layouts: one exchange.
-inline constexpr Route exchange_only = [] {
-    Route route;
-    route.push({RouteStep::Action::exchange, 0, PartialOp::sum, true, false, true, max_axes});
-    return route;
-}();
-
 } // namespace detail
 
 /// A redistribution between two layouts, made ready: counts, transfer lists and staging memory exist, and
@@ -118,27 +112,25 @@ class Redistribution {
     /// For make_redistribution.
     template <class R>
     Redistribution(const detail::Stage& from, const detail::Stage& to, Communicator& world,
-                   const typename State::Lines& lines, R& resource, const E& executor)
+                   const typename State::Lines& lines, R& resource, const E& executor, Memory staging)
         : state_(std::make_shared<State>(world, lines, executor)) {
         if constexpr (route.alike_to > 0)
             detail::require_alike(from.at_depth(route.alike_from), to.at_depth(route.alike_to));
         detail::Program program(from, to, world.rank(), world.size());
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (add_step<I>(program, from, to, resource), ...);
-        }
-        (std::make_index_sequence<route.size>{});
+        detail::add_steps<route>(program, from, to,
+                                 [&](auto&&... made) { state_->add(std::move(made)..., resource); });
         std::int64_t ranks = 1;
         for (std::size_t axis = 0; axis < detail::max_axes; ++axis)
             if ((route.averages >> axis & 1) != 0)
                 ranks *= to.axis_size(axis);
-        state_->complete(program, ranks, resource);
+        state_->complete(program, ranks, resource, std::move(staging));
     }
 
     /// Elements of this rank's arrays.
     std::int64_t source_elems() const { return state_->source_elems; }
     std::int64_t destination_elems() const { return state_->destination_elems; }
-    /// Bytes taken from the resource for messages and parts that must be packed.
-    std::int64_t staging_bytes() const { return static_cast<std::int64_t>(state_->staging.bytes()); }
+    /// Bytes of messages and parts that must be packed.
+    std::int64_t staging_bytes() const { return state_->staging_bytes; }
     /// Elements by which the destination lies behind the source where the two may overlap; nothing where they
     /// must be two arrays. What needs no packing is then not copied on this rank.
     std::optional<std::int64_t> in_place_shift() const { return state_->in_place_shift(); }
@@ -170,43 +162,6 @@ class Redistribution {
     }
 
   private:
-    static constexpr bool is_exchange(Action action) {
-        return action == Action::exchange || action == Action::gather_to_root ||
-               action == Action::scatter_from_root;
-    }
-
-    /// Whether what step `I` leaves is only gathered, in place.
-    template <std::size_t I>
-    static constexpr bool gathers_follow = [] {
-        std::size_t next = I;
-        while (next < route.size && route.steps[next].action == Action::all_reduce)
-            ++next;
-        return next < route.size && route.steps[next].contiguous &&
-               (route.steps[next].action == Action::all_gather ||
-                route.steps[next].action == Action::broadcast);
-    }();
-
-    template <std::size_t I, class R>
-    void add_step(detail::Program& program, const detail::Stage& from, const detail::Stage& to, R& resource) {
-        constexpr RouteStep step = route.steps[I];
-        if constexpr (step.action == Action::slice)
-            state_->add(program.slice(to.at_depth(step.depth), step.contiguous, I + 1 == route.size),
-                        resource);
-        else if constexpr (step.action == Action::reduce_scatter && step.even)
-            state_->add(program.split_reduce_scatter(step.axis), resource);
-        else if constexpr (step.action == Action::reduce_scatter)
-            state_->add(program.reduce_scatter(to.at_depth(step.depth), true, step.axis, step.contiguous),
-                        resource);
-        else if constexpr (step.action == Action::all_reduce)
-            state_->add(program.all_reduce(gathers_follow<I>), resource);
-        else if constexpr (is_exchange(step.action)) {
-            detail::Exchange exchange;
-            detail::ProgramStep made = program.exchange(exchange);
-            state_->add(std::move(made), std::move(exchange), resource);
-        } else
-            state_->add(program.all_gather(from.at_depth(step.depth), step.axis, step.contiguous), resource);
-    }
-
     template <std::size_t I>
     void start_step() const {
         constexpr RouteStep step = route.steps[I];
@@ -220,7 +175,7 @@ class Redistribution {
             state_->template start_all_gather<I, Counts>(step.axis);
         else if constexpr (step.action == Action::broadcast)
             state_->start_broadcast(I, step.axis);
-        else if constexpr (is_exchange(step.action))
+        else if constexpr (detail::is_exchange(step.action))
             state_->start_exchange(I);
     }
 
@@ -244,7 +199,8 @@ struct DescribeBoth {
 
 template <element T, Route TheRoute, class Counts, class Communicator, class R, class E>
 auto ready(const Stage& from, const Stage& to, Communicator& world,
-           const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor) {
+           const std::array<Communicator*, max_axes>& lines, R& resource, const E& executor,
+           Memory staging = {}) {
     if (resource.space() != world.space() || executor.space() != world.space())
         throw BufferError(concat("a redistribution stages in ", to_string(resource.space()),
                                  " and copies in ", to_string(executor.space()),
@@ -253,7 +209,8 @@ auto ready(const Stage& from, const Stage& to, Communicator& world,
     from.add_to(hash);
     to.add_to(hash);
     agree_on(world, hash.value(), "layouts", DescribeBoth{from, to});
-    return Redistribution<T, TheRoute, Counts, Communicator, E>(from, to, world, lines, resource, executor);
+    return Redistribution<T, TheRoute, Counts, Communicator, E>(from, to, world, lines, resource, executor,
+                                                                std::move(staging));
 }
 
 } // namespace detail
@@ -290,18 +247,21 @@ auto make_redistribution(const From& from, const To& to, Mesh<Topology, Communic
 
 /// The same between layouts of any two topologies, of which the ranks of `world` form both: by one exchange.
 /// Ranks beyond a topology hold nothing there.
-/// @throws PlanError  a topology has more ranks than the world; else as above
+/// @param staging  memory to pack in, of redistribution_bytes().staging at least; redistributions that never
+/// run at the same time may share it. None: taken from the resource
+/// @throws PlanError  a topology has more ranks than the world; BufferError  too little staging memory, or of
+/// another space; else as above
 template <element T, class From, class To, communicator Communicator, memory_resource R,
           group_executor E = HostExecutor>
 auto make_redistribution(const From& from, const To& to, Communicator& world, R& resource,
-                         const E& executor = detail::host_executor) {
+                         const E& executor = detail::host_executor, Memory staging = {}) {
     detail::require_group_layouts<From, To>();
     detail::require_values<From, To>();
     for (const std::int64_t ranks : {from.topology().num_ranks(), to.topology().num_ranks()})
         if (ranks > world.size())
             throw PlanError(concat("a layout on ", ranks, " ranks, the communicator has ", world.size()));
-    return detail::ready<T, detail::exchange_only, CountsAtRunTime>(detail::Stage(from), detail::Stage(to),
-                                                                    world, {}, resource, executor);
+    return detail::ready<T, detail::exchange_only, CountsAtRunTime>(
+        detail::Stage(from), detail::Stage(to), world, {}, resource, executor, std::move(staging));
 }
 
 /// Make ready and start, for what is moved once. Collective; blocks until the layouts were compared.

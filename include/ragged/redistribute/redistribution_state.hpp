@@ -26,6 +26,7 @@
 #include <ragged/redistribute/engine_order.hpp>
 #include <ragged/redistribute/program.hpp>
 #include <ragged/redistribute/route.hpp>
+#include <ragged/redistribute/steps.hpp>
 
 namespace ragged::detail {
 
@@ -85,14 +86,19 @@ class RedistributionState {
         add(std::move(step), resource);
     }
     /// @param ranks  to divide by at the end
+    /// @param given  staging memory; none: from the resource
     template <class R>
-    void complete(Program& program, std::int64_t ranks, R& resource) {
+    void complete(Program& program, std::int64_t ranks, R& resource, Memory given) {
         copies_.push_back(prepare_copy(program.finish(), executor_, resource));
         source_elems = program.source_elems();
         destination_elems = program.destination_elems();
-        staging = Memory(resource, static_cast<std::size_t>(checked_mul<BufferError>(
-                                       program.staging_elems(), static_cast<std::int64_t>(sizeof(T)),
-                                       "bytes of staging memory")));
+        staging_bytes = staging_bytes_of<T>(program);
+        const auto needed = static_cast<std::size_t>(staging_bytes);
+        staging_ = given.data() == nullptr ? Memory(resource, needed) : std::move(given);
+        if (staging_.bytes() < needed || (needed > 0 && staging_.space() != resource.space()))
+            throw BufferError(concat("a redistribution that stages ", needed, " bytes in ",
+                                     to_string(resource.space()), " is given ", staging_.bytes(), " in ",
+                                     to_string(staging_.space())));
         completions_.reserve(num_calls_ + 1);
         if (ranks > 1)
             averaged_ = program.values();
@@ -248,8 +254,7 @@ class RedistributionState {
         return 0;
     }
 
-    std::int64_t source_elems = 0, destination_elems = 0;
-    Memory staging;
+    std::int64_t source_elems = 0, destination_elems = 0, staging_bytes = 0;
 
   private:
     /// Whether the compiler knows that all parts of step `I` have one size.
@@ -313,7 +318,7 @@ class RedistributionState {
             std::rethrow_exception(failure);
     }
 
-    T* staged() { return static_cast<T*>(staging.data()); }
+    T* staged() { return static_cast<T*>(staging_.data()); }
     T* area(Area which) {
         switch (which) {
         case Area::source:
@@ -346,6 +351,7 @@ class RedistributionState {
     Communicator& world_;
     Lines lines_;
     std::conditional_t<std::is_empty_v<E>, E, const E&> executor_;
+    Memory staging_;
     std::vector<ProgramStep> steps_;
     std::vector<std::optional<PreparedCopy<E>>> copies_; // before each step, and after the last
     std::size_t num_calls_ = 0;
