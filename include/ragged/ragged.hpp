@@ -130,6 +130,9 @@
 #include <ragged/optim/gemm.hpp>
 #include <ragged/optim/newton_schulz.hpp>
 #include <ragged/optim/optimizer.hpp>
+#include <ragged/optim/routing.hpp>
+#include <ragged/optim/subset_adamw.hpp>
+#include <ragged/optim/subset_pieces.hpp>
 
 // step: a training step over groups
 #include <ragged/step/loss_scale.hpp>

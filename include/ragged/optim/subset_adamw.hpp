@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// AdamW for some tensors of every group: what an optimizer of matrices leaves. Its moments lie over subsets
+// of the plans, so they take no memory for the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include <ragged/group/flat.hpp>
+#include <ragged/optim/adamw.hpp>
+#include <ragged/optim/optimizer.hpp>
+#include <ragged/optim/subset_pieces.hpp>
+
+namespace ragged {
+
+/// The elements that it updates have the bits of AdamW. Local. For optimizers, which check the parameters.
+template <class Topology, class PlanType = Plan, group_executor E = HostExecutor>
+class SubsetAdamW {
+  public:
+    using Moment = DBuffer<float, Topology, state::Resident, UnequalPlan>;
+
+    /// No groups yet. @param executor  outlives this
+    SubsetAdamW(const Place<Topology>& place, const E& executor)
+        : place_(place)
+        , executor_(&executor) {}
+
+    /// The next group of the model: zero moments for the tensors that are wanted. The plan need not stay.
+    /// @throws PlanError  see subset
+    template <class Wanted, memory_resource R>
+    void add_group(const PlanType& plan, const Wanted& wanted, R& memory) {
+        groups_.emplace_back(plan, wanted, place_, memory);
+    }
+    /// What add_group takes from the resource.
+    template <class Wanted>
+    static std::int64_t planned_bytes(const PlanType& plan, const Wanted& wanted, std::int64_t shard_rank) {
+        return 2 * static_cast<std::int64_t>(sizeof(float)) * subset(plan, wanted).region_elems(shard_rank);
+    }
+
+    /// One step of one group. Elements of other tensors stay as they are.
+    template <class T>
+    void update(const op::AdamW& step, std::size_t index, const Parameters<T, Topology, PlanType>& of) const {
+        const Group& group = groups_[index];
+        for (const SubsetPiece& piece : group.pieces) {
+            const auto run = [&](auto*... weights) {
+                executor_->update(step, piece.elements, detail::at_piece(*of.master, piece),
+                                  detail::at_state(group.first, piece), detail::at_state(group.second, piece),
+                                  static_cast<const float*>(detail::at_piece(*of.gradient, piece)),
+                                  weights...);
+            };
+            if (of.weights != nullptr)
+                run(detail::at_piece(*of.weights, piece));
+            else
+                run();
+        }
+    }
+
+    Moment& first_moment(std::size_t group) { return groups_.at(group).first; }
+    Moment& second_moment(std::size_t group) { return groups_.at(group).second; }
+
+    std::int64_t state_bytes() const noexcept {
+        std::size_t bytes = 0;
+        for (const Group& group : groups_)
+            bytes += group.first.bytes() + group.second.bytes();
+        return static_cast<std::int64_t>(bytes);
+    }
+
+  private:
+    struct Group {
+        template <class Wanted, class R>
+        Group(const PlanType& of, const Wanted& wanted, const Place<Topology>& place, R& memory)
+            : plan(subset(of, wanted))
+            , pieces(subset_pieces(of, plan, wanted, place.template coordinate<"shard">()))
+            , first(plan, place, memory)
+            , second(plan, place, memory) {}
+        Group(const Group&) = delete; // buffers refer to its plan
+
+        UnequalPlan plan;
+        std::vector<SubsetPiece> pieces;
+        Moment first, second;
+    };
+
+    Place<Topology> place_;
+    const E* executor_;
+    std::deque<Group> groups_;
+};
+
+} // namespace ragged

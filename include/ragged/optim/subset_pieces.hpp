@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The ragged authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// This rank's pieces of some tensors of a plan: where each lies in the plan's regions and in those of the
+// subset that a state lies over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <ragged/group/executor.hpp>
+#include <ragged/plan/subset.hpp>
+
+namespace ragged {
+
+/// One non-empty piece. The same elements in two regions of the same segment.
+struct SubsetPiece {
+    std::int64_t tensor; // index in the subset
+    std::int64_t segment;
+    std::int64_t offset;       // elements from the start of this rank's region of the plan
+    std::int64_t state_offset; // elements from the start of that of the subset
+    std::int64_t first;        // flat element of the tensor
+    std::int64_t elements;
+
+    bool operator==(const SubsetPiece&) const = default;
+};
+
+/// The pieces of `shard_rank` in the order of the plan. Local.
+/// @param some  subset(plan, wanted)
+template <class SegmentType, class Wanted>
+std::vector<SubsetPiece> subset_pieces(const BasicPlan<SegmentType>& plan, const UnequalPlan& some,
+                                       const Wanted& wanted, std::int64_t shard_rank) {
+    std::vector<SubsetPiece> pieces;
+    std::size_t next = 0;
+    for (const PlacedTensor& tensor : plan.tensors) {
+        if (!wanted(tensor))
+            continue;
+        const auto index = static_cast<std::int64_t>(next);
+        const PlacedTensor& moved = some.tensors[next++];
+        if (const Piece piece = piece_of(plan, tensor, shard_rank); piece.elements > 0)
+            pieces.push_back({index, tensor.segment, piece.region_offset,
+                              piece_of(some, moved, shard_rank).region_offset, piece.first, piece.elements});
+    }
+    return pieces;
+}
+
+namespace detail {
+
+/// The elements of a piece in a buffer over the plan, and in one over the subset. (By way of Values, so that
+/// nvcc can name the type.)
+template <class Buffer>
+auto* at_piece(const Buffer& buffer, const SubsetPiece& piece) {
+    const auto region = buffer.region(piece.segment);
+    const Values<typename Buffer::value_type> values{region.data() + piece.offset, piece.elements};
+    return values.data;
+}
+template <class Buffer>
+auto* at_state(const Buffer& buffer, const SubsetPiece& piece) {
+    const auto region = buffer.region(piece.segment);
+    const Values<typename Buffer::value_type> values{region.data() + piece.state_offset, piece.elements};
+    return values.data;
+}
+
+} // namespace detail
+
+} // namespace ragged
