@@ -96,6 +96,7 @@
 #include <ragged/group/by_piece.hpp>
 #include <ragged/group/device_pieces.hpp>
 #include <ragged/group/exact_bands.hpp>
+#include <ragged/group/exact_body.hpp>
 #include <ragged/group/exact_sum.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/group/flat.hpp>

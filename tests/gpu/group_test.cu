@@ -4,6 +4,8 @@
 // Group operations on a device against the host: the same bits, in every byte of the buffers.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -144,6 +146,32 @@ void check_reductions(Fixture& f) {
     }
 }
 
+/// Of two buffers into one array, as the groups of a model do.
+template <class T>
+void check_exact_sum(Fixture& f) {
+    auto x = f.pair<T>(10), y = f.pair<T>(11, 1e-12f);
+    ragged::Memory storage;
+    double* const digits = f.array<double>(storage, ragged::exact_sum::num_digits);
+    std::vector<double> expected(ragged::exact_sum::num_digits), found(expected.size());
+    const auto check = [&] {
+        std::fill(expected.begin(), expected.end(), 0.0);
+        f.executor.zero(digits, found.size() * sizeof(double));
+        for (const auto* pair : {&x, &y}) {
+            ragged::exact_sum_of_squares(pair->host, expected.data());
+            ragged::exact_sum_of_squares(pair->device, digits, f.executor);
+        }
+        f.executor.fetch(found.data(), digits, found.size() * sizeof(double));
+        CHECK(found == expected);
+    };
+    check();
+    if (const auto values = x.host.values(0); !values.empty()) {
+        values.back() = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+        values.front() = static_cast<T>(1e-30f);
+        x.upload();
+        check();
+    }
+}
+
 template <class T, class Code>
 void check_blocks(Fixture& f) {
     const ragged::PieceTable table(f.plan, 1);
@@ -236,6 +264,10 @@ void check_all(const ragged::GroupSpec& group) {
     check_reductions<ragged::bf16>(f);
     check_reductions<double>(f);
     check_reductions<ragged::f8e4m3>(f);
+    check_exact_sum<float>(f);
+    check_exact_sum<ragged::bf16>(f);
+    check_exact_sum<ragged::f16>(f);
+    check_exact_sum<ragged::f8e4m3>(f);
     check_blocks<float, ragged::f8e4m3>(f);
     check_blocks<ragged::bf16, std::int8_t>(f);
     check_blocks<ragged::bf16, ragged::f8e5m2>(f);
@@ -284,6 +316,31 @@ TEST_CASE("pointers that are not aligned to a word give the same values") {
         }
 }
 
+TEST_CASE("exact sums of values that are not aligned to a word, and of none") {
+    Fixture f({"g", {{"w", {300}}}});
+    constexpr std::int64_t count = 1'000'003;
+    ragged::Memory a, b;
+    auto* const x = f.array<float>(a, count);
+    auto* const digits = f.array<double>(b, ragged::exact_sum::num_digits); // zeros
+    std::vector<float> host(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < host.size(); ++i)
+        host[i] = std::ldexp(static_cast<float>(i % 251) - 100.0f, static_cast<int>(i % 200) - 100);
+    ragged::check(cudaMemcpyAsync(x, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice,
+                                  f.device.stream->native()),
+                  "upload");
+    std::vector<double> expected(ragged::exact_sum::num_digits), found(expected.size());
+    for (const std::int64_t shift :
+         {std::int64_t{0}, std::int64_t{1}, std::int64_t{3}, std::int64_t{4}, count}) {
+        const auto values_of = [&](const float* from) {
+            return [=](std::int64_t) { return ragged::Values<const float>{from + shift, count - shift}; };
+        };
+        ragged::HostExecutor{}.exact_sum_of_squares(1, values_of(host.data()), expected.data());
+        f.executor.exact_sum_of_squares(1, values_of(x), digits);
+        f.executor.fetch(found.data(), digits, found.size() * sizeof(double));
+        CHECK(found == expected);
+    }
+}
+
 TEST_CASE("runs are copied as if one element at a time") {
     Fixture f({"g", {{"w", {300}}}});
     check_runs<float>(f);
@@ -299,13 +356,14 @@ TEST_CASE("a step captured into a graph replays what the host computes") {
     auto weights = f.pair<ragged::bf16, state::Sharded>(2);
     auto gradients = f.pair<ragged::bf16>(3);
     ragged::Memory storage;
-    double* const norm = f.array<double>(storage, 1);
+    double* const norm = f.array<double>(storage, 1 + ragged::exact_sum::num_digits);
     const std::vector<ragged::CopyRun> runs{{0, 5, 100}, {300, 200, 77}};
     const ragged::CudaRunTable runs_there = f.executor.run_table(runs, f.device.memory);
     const ragged::RunTable runs_here(runs);
     const auto step = [&](auto& m, auto& w, auto& g, double* sum, const auto& table, const auto& on) {
         on.copy_runs(table, g.values(0).data(), w.values(0).data());
         ragged::sum_of_squares(g, sum, on);
+        ragged::exact_sum_of_squares(g, sum + 1, on);
         ragged::scale(g, 0.5, on);
         ragged::axpy(-0.1, g, m, on);
         ragged::cast(m, w, 1.0, on);
@@ -313,9 +371,9 @@ TEST_CASE("a step captured into a graph replays what the host computes") {
     const auto on_device = [&] {
         step(master.device, weights.device, gradients.device, norm, runs_there, f.executor);
     };
-    double sum = 0;
+    std::vector<double> sums(1 + ragged::exact_sum::num_digits);
     const auto on_host = [&] {
-        step(master.host, weights.host, gradients.host, &sum, runs_here, ragged::HostExecutor{});
+        step(master.host, weights.host, gradients.host, sums.data(), runs_here, ragged::HostExecutor{});
     };
     on_device(); // kernels are loaded by their first launch, which may not happen in a capture
     on_host();
@@ -334,7 +392,7 @@ TEST_CASE("a step captured into a graph replays what the host computes") {
     CHECK(master.same());
     CHECK(weights.same());
     CHECK(gradients.same());
-    CHECK(download(f.device.stream, norm, 1)[0] == sum);
+    CHECK(download(f.device.stream, norm, sums.size()) == sums);
     ragged::check(cudaGraphExecDestroy(replay), "destroy");
     ragged::check(cudaGraphDestroy(graph), "destroy");
 }

@@ -39,6 +39,10 @@ template __global__ void kernel::fold_total(op::SumOfSquares, const double*, int
 template __global__ void kernel::fold_piece_rows(op::SumOfSquares, ragged::CudaPieceTable::View,
                                                  const __grid_constant__ ragged::Regions<const float>);
 
+template __global__ void kernel::exact_rows(const float*, std::int64_t, std::int64_t*);
+template __global__ void kernel::exact_rows(const bf16*, std::int64_t, std::int64_t*);
+template __global__ void kernel::exact_total(const std::int64_t*, int, double*);
+
 // blocks
 template __global__ void kernel::blocks(ragged::CudaPieceTable::View,
                                         const __grid_constant__ body::AbsMaxBlocks<float>);

@@ -103,6 +103,14 @@ def check_reductions(bodies):
         assert count(loop, r"\bfma\.rn\.f64") == 8 * elems, name
 
 
+def check_exact_sums(bodies):
+    """Loads are words under way together; digits stay in shared memory, and the compiler knows that they do."""
+    for name in ("10exact_rowsIfE", "10exact_rowsINS_4bf16EE"):
+        body = one(bodies, name)
+        assert sum(map(is_word, accesses(body))) == 4, f"{name}: {accesses(body)}"
+        assert count(body, r"\b(ld|st)\.shared") > 0 and count(body, r"\b(ld|st)\.[uvb]") == 0, name
+
+
 def check_blocks(bodies):
     """Loops are nested and have a path for clipped rows, so only that words are there. (Fill is not timed.)"""
     for name in ("12AbsMaxBlocksIfE", "12AbsMaxBlocksINS_4bf16E", "14QuantizeBlocksINS_4bf16ENS_6f8e4m3E",
@@ -130,6 +138,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_flat(bodies)
     check_runs(bodies)
     check_reductions(bodies)
+    check_exact_sums(bodies)
     check_blocks(bodies)
     gencode = [part for arch in (80, 90, 100) for part in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
     check_spills(compile_to([*gencode, "--threads", "2", "-Xptxas", "-v", "-c", "-o",

@@ -178,6 +178,12 @@ struct ExecutorWithoutBlockUpdate : ragged::HostExecutor {
 struct ExecutorWithoutPieceTable : ragged::HostExecutor {
     void piece_table() const;
 };
+struct ExecutorWithoutExactSum : ragged::HostExecutor {
+    void exact_sum_of_squares(int) const;
+};
+struct ExecutorWithoutFetch : ragged::HostExecutor {
+    void fetch() const;
+};
 struct ExecutorWithoutRunTableType : ragged::HostExecutor {
   private:
     using run_table_type = ragged::RunTable;
@@ -198,6 +204,8 @@ static_assert(!ragged::group_executor<ExecutorWithoutUpdate>);
 static_assert(!ragged::group_executor<ExecutorWithoutReduction>);
 static_assert(!ragged::group_executor<ExecutorWithoutBlockUpdate>);
 static_assert(!ragged::group_executor<ExecutorWithoutPieceTable>);
+static_assert(!ragged::group_executor<ExecutorWithoutExactSum>);
+static_assert(!ragged::group_executor<ExecutorWithoutFetch>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunTableType>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunTable>);
 static_assert(!ragged::group_executor<ExecutorWithOtherRunTable>);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <ragged/group/host_executor.hpp>
 
@@ -72,7 +73,7 @@ class FakeRunTable {
     std::size_t count_;
 };
 
-/// As CudaExecutor for what a redistribution asks of it; the rest runs at once. Not copyable.
+/// As CudaExecutor for what a redistribution or a norm asks of it; the rest runs at once. Not copyable.
 class FakeExecutor : public ragged::HostExecutor {
   public:
     using run_table_type = FakeRunTable;
@@ -89,21 +90,24 @@ class FakeExecutor : public ragged::HostExecutor {
     void zero(void* to, std::size_t bytes) const {
         stream_.enqueue([=] { ragged::HostExecutor{}.zero(to, bytes); });
     }
+    template <class Op, class Out, class... In>
+    void map(const Op& op, ragged::Values<Out> out, const In*... in) const {
+        stream_.enqueue([=] { ragged::HostExecutor{}.map(op, out, in...); });
+    }
     template <class ValuesOf>
     void exact_sum_of_squares(std::int64_t num_segments, const ValuesOf& values_of, double* digits) const {
+        std::vector<decltype(values_of(num_segments))> segments;
         for (std::int64_t segment = 0; segment < num_segments; ++segment)
-            stream_.enqueue([values = values_of(segment), digits] {
-                ragged::HostExecutor{}.exact_sum_of_squares(
-                    1, [&](std::int64_t) { return values; }, digits);
-            });
+            segments.push_back(values_of(segment));
+        stream_.enqueue([segments, digits] {
+            ragged::HostExecutor{}.exact_sum_of_squares(
+                static_cast<std::int64_t>(segments.size()),
+                [&](std::int64_t segment) { return segments[static_cast<std::size_t>(segment)]; }, digits);
+        });
     }
     void fetch(void* to, const void* from, std::size_t bytes) const {
         stream_.synchronise();
         std::memcpy(to, from, bytes);
-    }
-    template <class Op, class Out, class... In>
-    void map(const Op& op, ragged::Values<Out> out, const In*... in) const {
-        stream_.enqueue([=] { ragged::HostExecutor{}.map(op, out, in...); });
     }
     template <ragged::memory_resource R>
     FakeRunTable run_table(std::span<const ragged::CopyRun> runs, R& resource) const {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs group operations on a CUDA stream: each is one launch per segment, or one per group where it walks a
-// table; reductions take two. No operation allocates, waits, or looks at a value of the device, so whatever
-// runs may be captured into a graph. For units that nvcc compiles.
+// table; reductions take two per segment. None of them allocates, waits, or looks at a value of the
+// device, so they may be captured into a graph. For units that nvcc compiles.
 //
 //     ragged::CudaExecutor executor(stream, memory);
 //     ragged::cast(master, weights, 1.0, executor);
@@ -21,9 +21,9 @@
 
 namespace ragged {
 
-/// See group_executor for what each member does. All but run_table enqueue on the stream and return. The
-/// first launch of a kernel loads it: run a step once before it is captured. Holds the workspace of its
-/// reductions: one executor per stream. Movable.
+/// See group_executor for what each member does. All but run_table and fetch enqueue on the stream and
+/// return. The first launch of a kernel loads it: run a step once before it is captured. Holds the workspace
+/// of its reductions: one executor per stream. Movable.
 /// @throws CudaError from every member: a launch was refused
 class CudaExecutor {
   public:
@@ -83,6 +83,20 @@ class CudaExecutor {
             launch("a reduction", kernel::fold_total<Op, Result>, 1, kernel::fold_threads, op, rows, num_rows,
                    segment == 0, total, segment + 1 == num_segments ? result : nullptr);
         }
+    }
+
+    template <class ValuesOf>
+    void exact_sum_of_squares(std::int64_t num_segments, const ValuesOf& values_of, double* digits) const {
+        std::int64_t* const rows = static_cast<std::int64_t*>(workspace_.data());
+        static_assert(body::exact_rows * exact_sum::num_digits <= fold_order::rows);
+        for (std::int64_t segment = 0; segment < num_segments; ++segment)
+            exact_sum_of(values_of(segment), rows, digits);
+    }
+
+    /// Blocks the host. Not for what is captured.
+    void fetch(void* to, const void* from, std::size_t bytes) const {
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_.native()), "fetch");
+        stream_.synchronise();
     }
 
     template <class T>
@@ -159,6 +173,18 @@ class CudaExecutor {
     void fold_rows(const Op& op, Values<const T> in, typename Op::value_type* rows) const {
         launch("a reduction", kernel::fold_rows<Op, T>, blocks_of_rows<T>(fold_order::num_rows(in.count)),
                kernel::row_threads, op, in.data, in.count, rows);
+    }
+
+    template <class T>
+    void exact_sum_of(Values<const T> in, std::int64_t* rows, double* digits) const {
+        if (in.count == 0)
+            return;
+        const std::int64_t words = ceil_div(in.count, body::Word<T>::elems);
+        const auto num_rows =
+            static_cast<int>(std::min<std::int64_t>(ceil_div(words, body::exact_threads), body::exact_rows));
+        launch("an exact sum", kernel::exact_rows<T>, num_rows, body::exact_threads, in.data, in.count, rows);
+        launch("an exact sum", kernel::exact_total<std::int64_t>, 1, kernel::exact_total_threads, rows,
+               num_rows, digits);
     }
 
     template <class T>

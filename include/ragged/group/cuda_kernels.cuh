@@ -15,6 +15,7 @@
 #include <ragged/group/block_update.hpp>
 #include <ragged/group/cuda_piece_table.hpp>
 #include <ragged/group/cuda_run_table.hpp>
+#include <ragged/group/exact_body.hpp>
 #include <ragged/group/flat_body.hpp>
 #include <ragged/group/fold_body.hpp>
 #include <ragged/group/run_body.hpp>
@@ -28,6 +29,7 @@ inline constexpr int run_threads = 256;
 // ptxas aims at more blocks and spills.
 inline constexpr int row_residents = 8, task_residents = 3, update_residents = 2;
 inline constexpr int fold_threads = body::fold_columns;
+inline constexpr int exact_total_threads = 32 * exact_sum::num_digits; // a warp per digit
 
 __device__ inline std::int64_t global_thread() {
     return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -169,6 +171,51 @@ __global__ void __launch_bounds__(fold_threads)
     }
     if (threadIdx.x == 0)
         results[blockIdx.x] = static_cast<Result>(op.result(value));
+}
+
+/// The sum of what the threads of a warp have; valid in its first.
+__device__ inline std::int64_t add_warp(std::int64_t value) {
+    RAGGED_UNROLL
+    for (int distance = 16; distance > 0; distance /= 2)
+        value += __shfl_down_sync(0xffffffffu, value, distance);
+    return value;
+}
+
+/// A row of digits per thread block: rows[block + digit * body::exact_rows], of an exact sum of squares.
+template <class T>
+__global__ void __launch_bounds__(body::exact_threads)
+    exact_rows(const T* in, std::int64_t count, std::int64_t* rows) {
+    __shared__ std::int64_t columns[exact_sum::num_digits * body::exact_threads];
+    const int thread = static_cast<int>(threadIdx.x);
+    const exact_sum::Column sum{columns + thread, body::exact_threads};
+    RAGGED_UNROLL
+    for (int digit = 0; digit < exact_sum::num_digits; ++digit)
+        sum[digit] = 0;
+    body::add_squares(sum, in, count, global_thread(),
+                      static_cast<std::int64_t>(gridDim.x) * body::exact_threads);
+    __syncthreads();
+    RAGGED_ROLL
+    for (int digit = thread / 32; digit < exact_sum::num_digits; digit += body::exact_threads / 32) {
+        const std::int64_t total = add_warp(
+            body::add_strided(columns + digit * body::exact_threads, thread % 32, 32, body::exact_threads));
+        if (thread % 32 == 0)
+            rows[blockIdx.x + digit * body::exact_rows] = total;
+    }
+}
+
+/// digits[] += the rows. One block with a warp per digit. (A template so that many units may have it.)
+template <class Digit>
+__global__ void __launch_bounds__(exact_total_threads)
+    exact_total(const Digit* rows, int num_rows, double* digits) {
+    __shared__ Digit sum[exact_sum::num_digits];
+    const int digit = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const std::int64_t total =
+        add_warp(body::add_strided(rows + digit * body::exact_rows, lane, 32, num_rows));
+    if (lane == 0)
+        sum[digit] = total;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        exact_sum::publish({sum}, digits);
 }
 
 struct LargerBits {

@@ -55,6 +55,9 @@ struct Regions {
 /// |                                             | those of const elements are only read. Pointers from    |
 /// |                                             | Values, not from spans of a buffer: see there           |
 /// | e.reduce(op, n, values, result)             | *result = op over the spans values(0..n), by fold_order |
+/// | e.exact_sum_of_squares(n, values, digits)   | digits[] += those of an exact_sum over the same spans   |
+/// | e.fetch(to, from, bytes)                    | copy bytes into host memory, behind all earlier work;   |
+/// |                                             | blocks until they are there                             |
 /// | e.fill(table, to, value)                    | value into every element of every piece                 |
 /// | e.reduce_per_tensor(op, table, in, results) | results[tensor] = op over the piece, by fold_order      |
 /// | e.absmax(table, in, largest)                | largest[local block] = op::AbsMax over the block        |
@@ -73,8 +76,9 @@ template <class E>
 concept group_executor = requires(const E& e, const typename E::table_type& table,
                                   const typename E::run_table_type& run_table, std::span<const CopyRun> runs,
                                   const Plan& plan, HostResource& resource, Values<float> values,
-                                  float* pointer, const float* constant, const Regions<float>& regions,
-                                  const Regions<const float>& in, const Regions<std::int8_t>& codes,
+                                  float* pointer, const float* constant, double* digits,
+                                  const Regions<float>& regions, const Regions<const float>& in,
+                                  const Regions<std::int8_t>& codes,
                                   const Regions<const std::int8_t>& code_in, std::size_t bytes,
                                   Values<const float> (*values_of)(std::int64_t)) {
     { e.space() } -> std::same_as<MemorySpace>;
@@ -83,6 +87,8 @@ concept group_executor = requires(const E& e, const typename E::table_type& tabl
     e.map(op::Add{}, values, pointer, pointer);
     e.update(op::Add{}, std::int64_t{1}, pointer, constant);
     e.reduce(op::AbsMax{}, std::int64_t{1}, values_of, pointer);
+    e.exact_sum_of_squares(std::int64_t{1}, values_of, digits);
+    e.fetch(pointer, pointer, bytes);
     e.fill(table, regions, 0.0f);
     e.reduce_per_tensor(op::AbsMax{}, table, in, pointer);
     e.absmax(table, in, pointer);

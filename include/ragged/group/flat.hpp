@@ -187,6 +187,17 @@ double sum_of_squares(const DBuffer<T, Topology, State, PlanType>& buffer) {
     return result;
 }
 
+/// digits[] += the squares of the values, without rounding: however the values of a group are cut, and in
+/// whatever order sums are added, exact_sum::rounded of all digits is the same double. This rank only.
+/// @param digits  [exact_sum::num_digits] in the executor's space; zeros, or what other groups have added
+template <element T, class Topology, class State, class PlanType, group_executor E = HostExecutor>
+void exact_sum_of_squares(const DBuffer<T, Topology, State, PlanType>& buffer, double* digits,
+                          const E& executor = {}) {
+    detail::require_executor(executor, buffer);
+    executor.exact_sum_of_squares(
+        buffer.num_segments(), [&](std::int64_t segment) { return detail::read(buffer, segment); }, digits);
+}
+
 /// A spent gradient buffer, all zeros again, ready to accumulate. Local.
 template <class T, class Topology, class PlanType, group_executor E = HostExecutor>
 DBuffer<T, Topology, state::Partial, PlanType> reset(DBuffer<T, Topology, state::Reduced, PlanType>&& buffer,

@@ -13,6 +13,8 @@
 #include <ragged/buffer/memory_resource.hpp>
 #include <ragged/buffer/memory_space.hpp>
 #include <ragged/group/block_update.hpp>
+#include <ragged/group/exact_bands.hpp>
+#include <ragged/group/exact_sum.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/group/fold_order.hpp>
 #include <ragged/group/operations.hpp>
@@ -164,6 +166,17 @@ struct HostExecutor {
             total = op.fold(total, fold(op, values(segment)));
         *result = static_cast<Result>(op.result(total));
     }
+
+    template <class ValuesOf>
+    void exact_sum_of_squares(std::int64_t num_segments, const ValuesOf& values_of, double* digits) const {
+        for (std::int64_t segment = 0; segment < num_segments; ++segment) {
+            std::int64_t sum[exact_sum::num_digits]{};
+            exact_sum::add_squares({sum}, values_of(segment));
+            exact_sum::publish({sum}, digits);
+        }
+    }
+
+    void fetch(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
 
     template <class T>
     void fill(const PieceTable& table, const Regions<T>& to, T value) const {

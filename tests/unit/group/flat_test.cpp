@@ -15,6 +15,7 @@
 #include <ragged/view/shard_view.hpp>
 #include <ragged/view/tensor_view.hpp>
 
+#include "support/exact_oracle.hpp"
 #include "support/expect.hpp"
 #include "support/random_group.hpp"
 
@@ -165,6 +166,37 @@ TEST_CASE("the sum of squares counts every element once, and the finite check se
     }
 }
 
+TEST_CASE_TEMPLATE("exact sums over any number of ranks, in any order, are the same double", T, float,
+                   ragged::bf16) {
+    for (std::uint32_t seed = 0; seed < 20; ++seed) {
+        CAPTURE(seed);
+        const ragged::GroupSpec group = support::random_group(seed);
+        support::BitwiseSum expected; // of one rank, which has everything
+        std::vector<double> totals;
+        for (const std::int64_t num_ranks : {1, 2, 3, 4, 5, 8}) {
+            const ragged::Plan plan =
+                ragged::make_plan(group, num_ranks, {}, {.planes = {ragged::DType::bf16}});
+            double digits[ragged::exact_sum::num_digits]{};
+            for (std::int64_t rank = num_ranks - 1; rank >= 0; --rank) {
+                ragged::HostResource memory;
+                Buffer<T> x(plan, {Line(num_ranks), rank}, memory);
+                for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+                    const auto piece = ragged::shard(x, t);
+                    for (std::int64_t i = 0; i < piece.elements(); ++i) {
+                        piece[i] = static_cast<T>(
+                            std::ldexp(value_of(t, piece.first() + i) + 0.3f, static_cast<int>(t % 7) * 5));
+                        if (num_ranks == 1)
+                            expected.add_square(static_cast<float>(piece[i]));
+                    }
+                }
+                ragged::exact_sum_of_squares(x, digits);
+            }
+            totals.push_back(ragged::exact_sum::rounded(digits));
+        }
+        CHECK(std::count(totals.begin(), totals.end(), expected.rounded()) == 6);
+    }
+}
+
 TEST_CASE_TEMPLATE("the finite check knows the patterns of every type", T, float, double, ragged::bf16,
                    ragged::f16, ragged::f8e4m3, ragged::f8e5m2) {
     Fixture f(2);
@@ -228,6 +260,9 @@ TEST_CASE("buffers in another space than the executor's are refused, and nothing
     CHECK(message_of([&] { ragged::cast(x, y); }) == refusal);
     CHECK(message_of([&] { static_cast<void>(ragged::all_finite(y)); }) == refusal);
     CHECK(message_of([&] { static_cast<void>(ragged::sum_of_squares(y)); }) == refusal);
+    double digits[ragged::exact_sum::num_digits]{};
+    CHECK(message_of([&] { ragged::exact_sum_of_squares(y, digits); }) == refusal);
+    CHECK(std::count(std::begin(digits), std::end(digits), 0.0) == ragged::exact_sum::num_digits);
     CHECK(message_of([&] { ragged::fill(ragged::PieceTable(plan, 1), y, 1.0f); }) == refusal);
     std::vector<float> largest(static_cast<std::size_t>(ragged::PieceTable(plan, 1).num_blocks()));
     CHECK(message_of([&] { ragged::absmax_per_block(ragged::PieceTable(plan, 1), y, largest); }) == refusal);
