@@ -138,6 +138,8 @@
 // step: a training step over groups
 #include <ragged/step/loss_scale.hpp>
 #include <ragged/step/schedule.hpp>
+#include <ragged/step/sharded_step.hpp>
+#include <ragged/step/step_memory.hpp>
 #include <ragged/step/trace.hpp>
 
 // report: plans for people and programs; needs nothing below plan

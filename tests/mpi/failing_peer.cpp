@@ -16,7 +16,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <ragged/step/sharded_step.hpp>
+
 #include "mpi/support.hpp"
+#include "support/step_model.hpp"
 
 namespace {
 
@@ -66,6 +69,40 @@ const std::map<std::string, std::function<void(MpiCommunicator&, float*)>> cases
     {"negative", [](MpiCommunicator& world, float* data) { gather(world, data, -1); }},
 };
 
+/// A model whose process dies in the middle of the second step.
+struct Dying {
+    support::KnownModel& known;
+    bool dies;
+
+    template <class Gathered>
+    void forward(std::int64_t group, std::int64_t round, const Gathered& weights) {
+        known.forward(group, round, weights);
+    }
+    template <class Gathered, class Partial>
+    void backward(std::int64_t group, std::int64_t round, const Gathered& weights, Partial& gradients) {
+        if (dies && known.step == 1 && group == 2)
+            raise(SIGKILL);
+        known.backward(group, round, weights, gradients);
+    }
+};
+
+/// Train until a rank dies.
+void train(MpiCommunicator& world, ragged::MpiSharedResource& memory) {
+    using Line = ragged::Topology<ragged::Axis<"shard">>;
+    static const ragged::ModelPlan model = support::plan_step_groups(world.size()); // as the memory
+    static ragged::Mesh mesh(Line(world.size()), world);
+    static auto step = ragged::make_step<ragged::bf16>(model, mesh, memory);
+    support::fill_masters(step, 4);
+    support::StepOracle oracle(4);
+    support::KnownModel known(oracle, 4, world.rank(), world.size());
+    Dying dying{known, world.rank() == failing};
+    support::Sgd optimizer;
+    for (known.step = 0;; ++known.step) {
+        step.run(dying, optimizer);
+        oracle.update(known.step, -optimizer.rate, 1);
+    }
+}
+
 /// Ends when a rank failed, and drops all handles.
 void take_part(char** arguments, std::ofstream& told, std::chrono::steady_clock::time_point start) {
     const auto options = support::options_of(arguments[2]);
@@ -82,6 +119,8 @@ void take_part(char** arguments, std::ofstream& told, std::chrono::steady_clock:
         told << elapsed / 1ms << ' ' << kind << ": " << error.what() << " [" << error.rank() << "]\n";
     };
     try {
+        if (arguments[1] == std::string("killed_in_step"))
+            train(world, memory);
         if (world.rank() == failing)
             cases.at(arguments[1])(world, data);
         while (true)

@@ -23,6 +23,7 @@ DIFFERENT = r"CommError: .*rank 1 called {}, rank 0 called all_gather of 1048576
 CASES = {
     "killed": (MISSING, False),
     "killed_inside": (MISSING, False),
+    "killed_in_step": ({**MISSING, "messages": r"CommError: .*not every rank came within 2000 ms \[-1\]"}, False),
     "stopped": (MISSING, False),
     "exits": (MISSING, False),
     "abandons": ({"window": r"CommError: .*rank 1 left: no more data", "messages": MISSING["messages"]}, False),
