@@ -129,6 +129,8 @@
 #include <ragged/optim/adamw.hpp>
 #include <ragged/optim/dynamic_code.hpp>
 #include <ragged/optim/gemm.hpp>
+#include <ragged/optim/muon.hpp>
+#include <ragged/optim/muon_layout.hpp>
 #include <ragged/optim/newton_schulz.hpp>
 #include <ragged/optim/optimizer.hpp>
 #include <ragged/optim/routing.hpp>

@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <ragged/group/flat.hpp>
@@ -16,6 +19,48 @@
 #include <ragged/optim/subset_pieces.hpp>
 
 namespace ragged {
+
+namespace detail {
+
+/// Kept by value where there is nothing in it, so that a temporary may be given.
+template <class T>
+using Kept = std::conditional_t<std::is_empty_v<T>, T, const T&>;
+
+/// A plan and a rank: what buffers are compared with where no buffer lies over that plan.
+template <class PlanType>
+struct OfPlan {
+    using state_type = state::Resident;
+
+    const PlanType* of;
+    std::int64_t rank;
+
+    const PlanType& plan() const { return *of; }
+    std::int64_t shard_rank() const { return rank; }
+};
+
+/// Before a step changes anything: there are parameters for each group of the model, over its plan, of this
+/// rank and in the executor's space.
+/// @throws BufferError  what differs
+template <class T, class Topology, class PlanType, class E>
+void require_parameters_of(const std::vector<OfPlan<PlanType>>& model,
+                           std::span<const Parameters<T, Topology, PlanType>> parameters, const E& executor,
+                           std::string_view optimizer) {
+    if (parameters.size() != model.size())
+        throw BufferError(concat(optimizer, ": parameters of ", parameters.size(), " groups, the model has ",
+                                 model.size()));
+    for (std::size_t group = 0; group < model.size(); ++group) {
+        const auto require = [&](const auto& buffer) {
+            require_same_plan(buffer, model[group]);
+            require_executor(executor, buffer);
+        };
+        require(*parameters[group].gradient);
+        require(*parameters[group].master);
+        if (parameters[group].weights != nullptr)
+            require(*parameters[group].weights);
+    }
+}
+
+} // namespace detail
 
 /// The elements that it updates have the bits of AdamW. Local. For optimizers, which check the parameters.
 template <class Topology, class PlanType = Plan, group_executor E = HostExecutor>
@@ -26,7 +71,7 @@ class SubsetAdamW {
     /// No groups yet. @param executor  outlives this
     SubsetAdamW(const Place<Topology>& place, const E& executor)
         : place_(place)
-        , executor_(&executor) {}
+        , executor_(executor) {}
 
     /// The next group of the model: zero moments for the tensors that are wanted. The plan need not stay.
     /// @throws PlanError  see subset
@@ -46,10 +91,10 @@ class SubsetAdamW {
         const Group& group = groups_[index];
         for (const SubsetPiece& piece : group.pieces) {
             const auto run = [&](auto*... weights) {
-                executor_->update(step, piece.elements, detail::at_piece(*of.master, piece),
-                                  detail::at_state(group.first, piece), detail::at_state(group.second, piece),
-                                  static_cast<const float*>(detail::at_piece(*of.gradient, piece)),
-                                  weights...);
+                executor_.update(step, piece.elements, detail::at_piece(*of.master, piece),
+                                 detail::at_state(group.first, piece), detail::at_state(group.second, piece),
+                                 static_cast<const float*>(detail::at_piece(*of.gradient, piece)),
+                                 weights...);
             };
             if (of.weights != nullptr)
                 run(detail::at_piece(*of.weights, piece));
@@ -84,7 +129,7 @@ class SubsetAdamW {
     };
 
     Place<Topology> place_;
-    const E* executor_;
+    detail::Kept<E> executor_;
     std::deque<Group> groups_;
 };
 

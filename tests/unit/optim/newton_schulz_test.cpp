@@ -12,61 +12,15 @@
 #include <ragged/optim/newton_schulz.hpp>
 
 #include "support/gemm_suite.hpp"
+#include "support/plain_matrix.hpp"
 
 namespace {
 
 using ragged::NewtonSchulz;
 using support::known_matrix;
-
-struct Matrix {
-    std::int64_t rows, columns;
-    std::vector<double> values = std::vector<double>(static_cast<std::size_t>(rows * columns));
-
-    double& operator()(std::int64_t i, std::int64_t j) {
-        return values[static_cast<std::size_t>(i * columns + j)];
-    }
-    double operator()(std::int64_t i, std::int64_t j) const {
-        return values[static_cast<std::size_t>(i * columns + j)];
-    }
-};
-Matrix operator*(const Matrix& a, const Matrix& b) {
-    Matrix c{a.rows, b.columns};
-    for (std::int64_t i = 0; i < c.rows; ++i)
-        for (std::int64_t j = 0; j < c.columns; ++j)
-            for (std::int64_t k = 0; k < a.columns; ++k)
-                c(i, j) += a(i, k) * b(k, j);
-    return c;
-}
-Matrix transposed(const Matrix& a) {
-    Matrix t{a.columns, a.rows};
-    for (std::int64_t i = 0; i < a.rows; ++i)
-        for (std::int64_t j = 0; j < a.columns; ++j)
-            t(j, i) = a(i, j);
-    return t;
-}
-double norm(const Matrix& a) {
-    double sum = 0;
-    for (const double x : a.values)
-        sum += x * x;
-    return std::sqrt(sum);
-}
-Matrix minus(Matrix a, const Matrix& b) {
-    for (std::size_t i = 0; i < a.values.size(); ++i)
-        a.values[i] -= b.values[i];
-    return a;
-}
-
-Matrix in_double(Matrix x) {
-    const double length = norm(x) + 1e-7;
-    for (double& value : x.values)
-        value /= length;
-    for (int step = 0; step < 5; ++step) {
-        const Matrix gram = x * transposed(x), second = gram * x, third = gram * second;
-        for (std::size_t i = 0; i < x.values.size(); ++i)
-            x.values[i] = 3.4445 * x.values[i] - 4.7750 * second.values[i] + 2.0315 * third.values[i];
-    }
-    return x;
-}
+using support::Matrix;
+using support::minus;
+using support::norm;
 
 std::vector<float> run(std::vector<float> matrix, std::int64_t rows, std::int64_t columns) {
     std::vector<std::byte> work(static_cast<std::size_t>(NewtonSchulz::work_bytes(rows, columns)) + 1);
@@ -97,7 +51,7 @@ TEST_CASE("every shape has the values of the iteration in double") {
         CAPTURE(rows);
         CAPTURE(columns);
         const auto given = known_matrix(rows * columns, static_cast<std::uint32_t>(rows));
-        const Matrix wanted = in_double(matrix_of(given, rows, columns));
+        const Matrix wanted = support::orthogonalised(matrix_of(given, rows, columns));
         CHECK(norm(minus(matrix_of(run(given, rows, columns), rows, columns), wanted)) <=
               1e-6 * norm(wanted));
     }
