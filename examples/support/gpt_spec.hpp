@@ -23,9 +23,9 @@ namespace support {
 struct GptShape {
     std::int64_t vocabulary = 256; // bytes
     std::int64_t context = 64;     // tokens that the model looks at
-    std::int64_t width = 96;       // of the stream that the layers add to
-    std::int64_t heads = 3;
-    std::int64_t layers = 4;
+    std::int64_t width = 128;      // of the stream that the layers add to
+    std::int64_t heads = 4;
+    std::int64_t layers = 3;
 
     std::int64_t head_width() const { return width / heads; }
     std::int64_t num_groups() const { return layers + 2; }

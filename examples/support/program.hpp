@@ -86,17 +86,20 @@ class Outputs {
         }
     }
 
-    /// Where the result of an option goes, opened at the first call; none when it was not asked for.
-    /// @throws ragged::Error when the place cannot be written
-    std::ostream* stream(std::string_view name) {
+    /// Open all that were asked for: before long work, or at the first call of stream().
+    /// @throws ragged::Error when a place cannot be written
+    void open() {
         for (Output& output : outputs_)
-            if (output.name == name) {
-                if (output.standard)
-                    return &text_;
-                if (!output.file)
-                    output.file = std::make_unique<OutputFile>(output.path);
-                return &output.file->stream();
-            }
+            if (!output.standard && !output.file)
+                output.file = std::make_unique<OutputFile>(output.path);
+    }
+
+    /// Where the result of an option goes; none when it was not asked for. @throws ragged::Error as open()
+    std::ostream* stream(std::string_view name) {
+        open();
+        for (Output& output : outputs_)
+            if (output.name == name)
+                return output.standard ? &text_ : &output.file->stream();
         return nullptr;
     }
     /// Standard output, where no result goes there.

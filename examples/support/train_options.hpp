@@ -43,7 +43,7 @@ Trains a small GPT byte by byte, sharded over ranks: threads of this process, or
   [--text FILE]            what to learn (the sources of this project)
   [--json FILE|-]          the result for programs; - is standard output, without the report
   [--svg FILE]             the loss as a drawing
-  [--trace FILE]           who did what when, for chrome://tracing; under mpirun of rank 0
+  [--trace FILE]           what each rank did when in the first steps, for chrome://tracing or Perfetto
 )";
 
 /// @param launched  ranks that a launcher started; 0: none did

@@ -34,7 +34,7 @@ struct TrainReport {
 };
 
 inline void write_json(std::ostream& out, const TrainOptions& options, const TrainReport& report) {
-    using ragged::detail::json_number;
+    using ragged::json_number;
     out << "{\"schema\": \"ragged.train/1\",\n \"ranks\": " << options.ranks << ",\n \"losses\": [";
     for (std::size_t step = 0; step < report.losses.size(); ++step)
         out << (step == 0 ? "" : ", ") << json_number(report.losses[step]);
@@ -48,7 +48,7 @@ inline void write_json(std::ostream& out, const TrainOptions& options, const Tra
         << ", \"compute\": " << json_number(report.compute_seconds)
         << ", \"reduce\": " << json_number(report.reduce_seconds)
         << ", \"optimizer\": " << json_number(report.optimizer_seconds)
-        << "},\n \"parameters_digest\": " << ragged::detail::json_string(report.digest) << "}\n";
+        << "},\n \"parameters_digest\": " << ragged::json_string(report.digest) << "}\n";
 }
 
 /// @param left_out  what this build lacks, one line each
