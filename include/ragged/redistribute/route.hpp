@@ -227,27 +227,27 @@ enum class Collective : std::uint8_t {
 };
 
 constexpr Collective collective_of(const Route& route) {
-    using Action = RouteStep::Action;
-    const auto only = [&](Action action) { return route.size > 0 && route.count(action) == route.size; };
+    using What = RouteStep::Action;
+    const auto only = [&](What action) { return route.size > 0 && route.count(action) == route.size; };
     if (route.size == 0)
         return Collective::nothing;
-    if (only(Action::slice))
+    if (only(What::slice))
         return Collective::local_slice;
-    if (only(Action::all_gather))
+    if (only(What::all_gather))
         return Collective::all_gather;
-    if (only(Action::broadcast))
+    if (only(What::broadcast))
         return Collective::broadcast;
-    if (only(Action::reduce_scatter))
+    if (only(What::reduce_scatter))
         return Collective::reduce_scatter;
-    if (only(Action::all_reduce))
+    if (only(What::all_reduce))
         return Collective::all_reduce;
-    if (only(Action::exchange))
+    if (only(What::exchange))
         return Collective::all_to_all;
-    if (only(Action::gather_to_root))
+    if (only(What::gather_to_root))
         return Collective::gather_to_root;
-    if (only(Action::scatter_from_root))
+    if (only(What::scatter_from_root))
         return Collective::scatter_from_root;
-    if (route.count(Action::reduce_scatter) + route.count(Action::all_reduce) == route.size)
+    if (route.count(What::reduce_scatter) + route.count(What::all_reduce) == route.size)
         return Collective::reduce_scatter_all_reduce;
     return Collective::several;
 }
