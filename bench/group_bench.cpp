@@ -203,6 +203,22 @@ void sum_of_squares(benchmark::State& state) {
                   bytes);
 }
 
+template <class T>
+void exact_sum_of_squares(benchmark::State& state) {
+    Setup setup;
+    auto x = setup.buffer<T>();
+    double digits[ragged::exact_sum::num_digits]{};
+    const std::int64_t bytes = setup.elements() * static_cast<std::int64_t>(sizeof(T));
+    bench::report(state,
+                  bench::measure(
+                      [&] {
+                          ragged::exact_sum_of_squares(x, digits);
+                          benchmark::DoNotOptimize(digits);
+                      },
+                      Read(bytes)),
+                  bytes);
+}
+
 void absmax_per_tile(benchmark::State& state) {
     Setup setup;
     auto x = setup.buffer<float>();
@@ -258,6 +274,8 @@ RAGGED_BENCH(all_finite<float>);
 RAGGED_BENCH(all_finite<ragged::bf16>);
 RAGGED_BENCH(sum_of_squares<float>);
 RAGGED_BENCH(sum_of_squares<ragged::bf16>);
+RAGGED_BENCH(exact_sum_of_squares<float>);
+RAGGED_BENCH(exact_sum_of_squares<ragged::bf16>);
 RAGGED_BENCH(absmax_per_tile);
 RAGGED_BENCH(adamw);
 RAGGED_BENCH(scale_against_per_tensor);

@@ -120,9 +120,10 @@ void flat(Bench& bench, const ragged::Plan& plan) {
     Buffer<float> x(plan, place, bench.memory), y(plan, place, bench.memory);
     Buffer<bf16> u(plan, place, bench.memory), v(plan, place, bench.memory);
     Buffer<f8e4m3> q(plan, place, bench.memory);
-    ragged::Memory storage(bench.memory, 16);
+    ragged::Memory storage(bench.memory, (2 + ragged::exact_sum::num_digits) * sizeof(double));
     double* const sum = static_cast<double*>(storage.data());
     bool* const finite = static_cast<bool*>(static_cast<void*>(sum + 1));
+    double* const digits = sum + 2;
     std::printf("\n%lld elements per rank, %zu tensors, padding %.3f %%\n", static_cast<long long>(n),
                 plan.tensors.size(), 100 * plan.padding_ratio());
     bench.measure_copy(static_cast<std::size_t>(n) * sizeof(float));
@@ -140,6 +141,8 @@ void flat(Bench& bench, const ragged::Plan& plan) {
     bench.row("cast fp32 to e4m3", n * 5, [&] { ragged::cast(x, q, 1.0, on); });
     bench.row("sum of squares fp32", n * 4, [&] { ragged::sum_of_squares(x, sum, on); });
     bench.row("sum of squares bf16", n * 2, [&] { ragged::sum_of_squares(u, sum, on); });
+    bench.row("exact sum of squares fp32", n * 4, [&] { ragged::exact_sum_of_squares(x, digits, on); });
+    bench.row("exact sum of squares bf16", n * 2, [&] { ragged::exact_sum_of_squares(u, digits, on); });
     bench.row("all finite bf16", n * 2, [&] { ragged::all_finite(u, finite, on); });
 }
 
