@@ -142,6 +142,8 @@
 #include <ragged/step/schedule.hpp>
 #include <ragged/step/sharded_step.hpp>
 #include <ragged/step/step_memory.hpp>
+#include <ragged/step/step_model.hpp>
+#include <ragged/step/step_options.hpp>
 #include <ragged/step/trace.hpp>
 
 // report: plans for people and programs; needs nothing below plan

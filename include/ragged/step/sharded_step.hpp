@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <cmath> // std::sqrt, std::isfinite
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,49 +32,13 @@
 #include <ragged/optim/optimizer.hpp>
 #include <ragged/plan/model_plan.hpp>
 #include <ragged/redistribute/engine_order.hpp>
-#include <ragged/step/loss_scale.hpp>
 #include <ragged/step/schedule.hpp>
 #include <ragged/step/step_memory.hpp>
+#include <ragged/step/step_model.hpp>
+#include <ragged/step/step_options.hpp>
 #include <ragged/step/trace.hpp>
 
 namespace ragged {
-
-struct StepOptions {
-    ScheduleOptions schedule{};
-    double max_norm = 0;           // gradients with a larger norm are scaled down to it; 0: no limit
-    LossScale loss_scale{};        // the model multiplies its loss by step.loss_scale()
-    std::int64_t trace_events = 0; // room for so many in the trace; 0: no trace
-};
-
-/// What became of a step; equal on all ranks.
-struct StepResult {
-    double gradient_norm = 0; // before it was limited, of the loss without its scale; not finite: no update
-    bool updated = false;
-};
-
-/// Seconds of the host since the step was made.
-struct StepSeconds {
-    double gather = 0;    // casts, starts, waiting for weights
-    double compute = 0;   // the model
-    double reduce = 0;    // clearing, starts, waiting for sums, adding them, the norm
-    double optimizer = 0; // the update
-};
-
-/// | expression                            | meaning | | ------------------------------------- |
-/// ---------------------------------------------------------------- | | m.forward(group, round, weights) |
-/// compute with the gathered weights; keep what backward needs      | | m.backward(group, round, weights, |
-/// add this rank's gradients, of its loss times the loss scale, to  | |            gradients) | the partial
-/// buffer; nothing to add is ordinary                   |
-///
-/// Groups come in order, then in reverse order, per round. On a device the model works on the executor's
-/// stream.
-template <class M, class T, class Topology, class PlanType = Plan>
-concept step_model = requires(M& m, std::int64_t group, std::int64_t round,
-                              const DBuffer<T, Topology, state::Gathered, PlanType>& weights,
-                              DBuffer<float, Topology, state::Partial, PlanType>& gradients) {
-    m.forward(group, round, weights);
-    m.backward(group, round, weights, gradients);
-};
 
 /// The buffers and the schedule of a training step on one rank. Make one with make_step. The model plan, the
 /// mesh, the memory resource and the executor outlive it.
@@ -201,11 +164,9 @@ class ShardedStep {
                              static_cast<std::size_t>(buffer.bytes), arena_->space());
     }
     Memory weight_memory(std::int64_t slot) const {
-        return part(static_cast<std::size_t>(2 * schedule_.num_groups + slot));
+        return part(2 * masters_.size() + static_cast<std::size_t>(slot));
     }
-    Memory gradient_memory(std::int64_t slot) const {
-        return part(static_cast<std::size_t>(2 * schedule_.num_groups + schedule_.weight_slots + slot));
-    }
+    Memory gradient_memory(std::int64_t slot) const { return weight_memory(schedule_.weight_slots + slot); }
 
     void require_finite_norm() const {
         if (!(options_.max_norm >= 0) || !std::isfinite(options_.max_norm))
