@@ -8,9 +8,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 
 #include <ragged/cuda.cuh>
+#include <ragged/optim/adam8bit.hpp>
+#include <ragged/optim/adamw.hpp>
 
 #include "gpu/device.hpp"
 #include "support/expect.hpp"
@@ -205,6 +208,55 @@ void check_blocks(Fixture& f) {
     CHECK(download(f.device.stream, sums_there.data(), sums.size()) == sums);
 }
 
+/// An optimizer of `model` on both, some steps: every byte of masters, weights and what `state` shows.
+template <class Host, class There, class State>
+void check_optimizer(const ragged::GroupSpec& group, const State& state_of) {
+    Fixture f(group);
+    const ragged::ModelPlan model{"m", {f.plan}};
+    Host host(model, f.place, f.memory, {.weight_decay = 0.1});
+    There there(model, f.place, f.device.memory, {.weight_decay = 0.1}, f.executor);
+    auto gradient = f.pair<float, state::Accumulated>(1);
+    auto master = f.pair<float>(2);
+    auto weights = f.pair<ragged::bf16, state::Sharded>(3);
+    using Parameters = ragged::Parameters<ragged::bf16, Line>;
+    for (int step = 0; step < 4; ++step) {
+        gradient.randomise(static_cast<std::uint32_t>(10 + step));
+        const Parameters here{&gradient.host, &master.host, step % 2 == 0 ? nullptr : &weights.host};
+        const Parameters on_device{&gradient.device, &master.device,
+                                   step % 2 == 0 ? nullptr : &weights.device};
+        host.update(std::span<const Parameters>(&here, 1), 0.5);
+        there.update(std::span<const Parameters>(&on_device, 1), 0.5);
+        CHECK(master.same());
+        CHECK(weights.same());
+        CHECK(gradient.same());
+        state_of(host, [&](std::size_t index, const void* bytes, std::size_t count) {
+            state_of(there, [&](std::size_t other, const void* found, std::size_t found_count) {
+                if (other != index || count == 0)
+                    return;
+                CHECK(found_count == count);
+                const auto copied = download(f.device.stream, static_cast<const char*>(found), count);
+                CHECK(std::memcmp(copied.data(), bytes, count) == 0);
+            });
+        });
+    }
+}
+
+void check_optimizers(const ragged::GroupSpec& group) {
+    check_optimizer<ragged::AdamW<Line>, ragged::AdamW<Line, ragged::Plan, ragged::CudaExecutor>>(
+        group, [](const auto& optimizer, const auto& show) {
+            const auto &first = optimizer.first_moment(0), &second = optimizer.second_moment(0);
+            show(0, first.segment_data(0), first.bytes());
+            show(1, second.segment_data(0), second.bytes());
+        });
+    check_optimizer<ragged::Adam8bit<Line>, ragged::Adam8bit<Line, ragged::Plan, ragged::CudaExecutor>>(
+        group, [](const auto& optimizer, const auto& show) {
+            const auto& of = optimizer.group(0);
+            show(0, of.first.segment_data(0), of.first.bytes());
+            show(1, of.second.segment_data(0), of.second.bytes());
+            show(2, of.scales.data(), of.scales.bytes());
+        });
+}
+
 /// `shift` elements behind a word, on the device; on the host the runs are copied one element at a time.
 template <class T>
 void check_runs(Fixture& f, const support::RandomRuns& random, std::int64_t shift_to,
@@ -284,6 +336,14 @@ TEST_CASE("small groups: every operation has the bits of the host") {
 
 TEST_CASE("large groups: every operation has the bits of the host") {
     check_all(large_group());
+}
+
+TEST_CASE("optimizers have the bits of the host") {
+    for (std::uint32_t seed = 0; seed < 8; ++seed) {
+        CAPTURE(seed);
+        check_optimizers(support::random_group(seed));
+    }
+    check_optimizers(large_group());
 }
 
 TEST_CASE("pointers that are not aligned to a word give the same values") {

@@ -3,6 +3,7 @@
 //
 // The kernels that ptx_test.py reads, by the operations that launch them.
 #include <ragged/cuda.cuh>
+#include <ragged/optim/adam8bit.hpp>
 
 namespace kernel = ragged::kernel;
 namespace op = ragged::op;
@@ -23,6 +24,17 @@ template __global__ void kernel::map(op::Add, bf16*, std::int64_t, const bf16*, 
 template __global__ void kernel::map(op::Axpy, float*, std::int64_t, const float*, const float*);
 template __global__ void kernel::map(op::Axpy, float*, std::int64_t, const float*, const bf16*);
 template __global__ void kernel::map(op::Axpy, double*, std::int64_t, const double*, const double*);
+
+// optimizers: arrays are updated in place
+template __global__ void kernel::update(op::AdamW, std::int64_t, float*, float*, float*, const float*);
+template __global__ void kernel::update(op::AdamW, std::int64_t, float*, float*, float*, const float*, bf16*);
+void launch_adam8bit(const ragged::CudaExecutor& executor, const op::Adam8bit& step,
+                     const ragged::CudaPieceTable& table, const ragged::Regions<float>& master,
+                     const ragged::Regions<std::int8_t>& first, const ragged::Regions<std::uint8_t>& second,
+                     const ragged::Regions<const float>& gradient, const ragged::Regions<bf16>& weights) {
+    executor.update_blocks(step, table, master, first, second, gradient);
+    executor.update_blocks(step, table, master, first, second, gradient, weights);
+}
 
 // runs
 template __global__ void kernel::copy_runs<1>(ragged::CudaRunTable::View, int, void*, const void*);

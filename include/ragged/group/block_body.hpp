@@ -124,7 +124,7 @@ RAGGED_HOST_DEVICE std::uint32_t absmax(const BlockGeometry& grid, const BlockRo
             const T* const at = from + walk.offset();
             const int count = walk.count();
             walk.next();
-            if (count == elems && are_aligned(at)) {
+            if (count == elems && are_aligned<elems>(at)) {
                 packs[i] = load<elems>(at);
             } else {
                 RAGGED_ROLL
@@ -151,7 +151,7 @@ RAGGED_HOST_DEVICE void map_block(const BlockGeometry& grid, const BlockRows& bl
     for (PackWalk<elems> walk(grid, block, thread, team); walk.more(); walk.next()) {
         const std::int64_t offset = walk.offset();
         const int count = walk.count();
-        if (count == elems && are_aligned(out + offset, in + offset)) {
+        if (count == elems && are_aligned<elems>(out + offset, in + offset)) {
             map_pack<elems>(op, out + offset, load<elems>(in + offset));
         } else {
             RAGGED_ROLL

@@ -6,6 +6,7 @@
 // stored between them: what the first computed, the second computes again.
 #pragma once
 
+#include <algorithm> // std::min
 #include <cstdint>
 #include <type_traits>
 
@@ -36,6 +37,37 @@ struct Largest {
 
 namespace body {
 
+/// Regions of several arrays in one parameter of a kernel. (GCC does not find a kernel whose constant
+/// parameters are a pack, and parameters that are not constant are copied to where they can be indexed.)
+template <class T, class... Rest>
+struct RegionList {
+    Regions<T> first;
+    RegionList<Rest...> rest;
+
+    static RegionList of(const Regions<T>& array, const Regions<Rest>&... others) {
+        return {array, RegionList<Rest...>::of(others...)};
+    }
+    /// use(the piece of each array...)
+    template <class Use, class... Before>
+    RAGGED_HOST_DEVICE void with_pieces(const PieceEntry& entry, const Use& use, Before*... before) const {
+        rest.with_pieces(entry, use, before..., first.piece(entry));
+    }
+};
+template <class T>
+struct RegionList<T> {
+    Regions<T> first;
+
+    static RegionList of(const Regions<T>& array) { return {array}; }
+    template <class Use, class... Before>
+    RAGGED_HOST_DEVICE void with_pieces(const PieceEntry& entry, const Use& use, Before*... before) const {
+        use(before..., first.piece(entry));
+    }
+};
+
+/// Elements that a thread takes at once: of several arrays, so not as many that they do not fit in registers.
+template <class... T>
+inline constexpr int update_elems = std::min(pack_elems<T...>, 8);
+
 template <int Elems, class Block, int N, class... T>
 RAGGED_HOST_DEVICE void measure_pack(const Block& of, Largest<N>& largest, const Pack<Elems, T>&... packs) {
     RAGGED_UNROLL
@@ -47,12 +79,12 @@ RAGGED_HOST_DEVICE void measure_pack(const Block& of, Largest<N>& largest, const
 template <class Block, int N, class... T>
 RAGGED_HOST_DEVICE void measure_block(const BlockGeometry& grid, const BlockRows& block, int thread, int team,
                                       const Block& of, Largest<N>& largest, const T*... arrays) {
-    constexpr int elems = pack_elems<T...>;
+    constexpr int elems = update_elems<T...>;
     RAGGED_ROLL
     for (PackWalk<elems> walk(grid, block, thread, team); walk.more(); walk.next()) {
         const std::int64_t offset = walk.offset();
         const int count = walk.count();
-        if (count == elems && are_aligned(arrays + offset...)) {
+        if (count == elems && are_aligned<elems>(arrays + offset...)) {
             measure_pack(of, largest, load<elems>(arrays + offset)...);
         } else {
             RAGGED_ROLL
@@ -66,12 +98,12 @@ RAGGED_HOST_DEVICE void measure_block(const BlockGeometry& grid, const BlockRows
 template <class Op, class... T>
 RAGGED_HOST_DEVICE void update_block(const BlockGeometry& grid, const BlockRows& block, int thread, int team,
                                      const Op& op, T*... arrays) {
-    constexpr int elems = pack_elems<T...>;
+    constexpr int elems = update_elems<T...>;
     RAGGED_ROLL
     for (PackWalk<elems> walk(grid, block, thread, team); walk.more(); walk.next()) {
         const std::int64_t offset = walk.offset();
         const int count = walk.count();
-        if (count == elems && are_aligned(arrays + offset...)) {
+        if (count == elems && are_aligned<elems>(arrays + offset...)) {
             update_pack<elems>(op, arrays + offset...);
         } else {
             RAGGED_ROLL

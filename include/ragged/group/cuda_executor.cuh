@@ -122,7 +122,7 @@ class CudaExecutor {
     void update_blocks(const Op& op, const CudaPieceTable& table, const Regions<T>&... arrays) const {
         require(table);
         launch("an update of blocks", kernel::update_blocks<Op, T...>, table.device().num_tasks,
-               body::task_threads, table.device(), op, arrays...);
+               body::task_threads, table.device(), op, body::RegionList<T...>::of(arrays...));
     }
 
     template <class Op, class T, class Result>

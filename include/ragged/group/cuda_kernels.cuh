@@ -278,22 +278,23 @@ __global__ void __launch_bounds__(body::task_threads, task_residents)
 template <class Op, class... T>
 __global__ void __launch_bounds__(body::task_threads, update_residents)
     update_blocks(CudaPieceTable::View table, const __grid_constant__ Op op,
-                  const __grid_constant__ Regions<T>... arrays) {
-    for_each_block<body::pack_elems<T...>>(table, [&](const body::DevicePiece& piece,
-                                                      const body::BlockRows& rows, std::int64_t local_block,
-                                                      int thread, int team) {
-        const std::int64_t start = rows.first - piece.entry.first;
+                  const __grid_constant__ body::RegionList<T...> arrays) {
+    for_each_block<body::update_elems<T...>>(table, [&](const body::DevicePiece& piece,
+                                                        const body::BlockRows& rows, std::int64_t local_block,
+                                                        int thread, int team) {
         const auto of = op.block(local_block); // before its first thread finishes the block
-        Largest<Op::num_largest> largest;
-        body::measure_block(piece.grid, rows, thread, team, of, largest,
-                            static_cast<const T*>(arrays.piece(piece.entry) + start)...);
-        RAGGED_UNROLL
-        for (int i = 0; i < Op::num_largest; ++i)
-            largest.bits[i] = largest_of_team(largest.bits[i], team);
-        body::update_block(piece.grid, rows, thread, team, of.update(largest),
-                           arrays.piece(piece.entry) + start...);
-        if (thread == 0)
-            op.finish(local_block, largest);
+        arrays.with_pieces(piece.entry, [&](T*... pieces) {
+            const std::int64_t start = rows.first - piece.entry.first;
+            Largest<Op::num_largest> largest;
+            body::measure_block(piece.grid, rows, thread, team, of, largest,
+                                static_cast<const T*>(pieces + start)...);
+            RAGGED_UNROLL
+            for (int i = 0; i < Op::num_largest; ++i)
+                largest.bits[i] = largest_of_team(largest.bits[i], team);
+            body::update_block(piece.grid, rows, thread, team, of.update(largest), pieces + start...);
+            if (thread == 0)
+                op.finish(local_block, largest);
+        });
     });
 }
 

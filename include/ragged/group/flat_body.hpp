@@ -20,45 +20,49 @@ template <class... T>
 inline constexpr int pack_elems = word_bytes / static_cast<int>(std::min({sizeof(T)...}));
 
 /// One load or store. A struct of elements rather than of integers, so that it may alias them on the host.
-template <class T>
-struct alignas(word_bytes) Word {
-    static constexpr int elems = word_bytes / static_cast<int>(sizeof(T));
+template <class T, int Bytes = word_bytes>
+struct alignas(Bytes) Word {
+    static constexpr int elems = Bytes / static_cast<int>(sizeof(T));
     T values[elems];
 };
 
+/// In whole words; in one of fewer bytes where there are not that many.
 template <int Elems, class T>
 struct Pack {
-    static constexpr int num_words = Elems / Word<T>::elems;
-    static_assert(num_words * Word<T>::elems == Elems);
-    Word<T> words[num_words];
+    static constexpr int bytes = Elems * static_cast<int>(sizeof(T));
+    using word = Word<T, (bytes < word_bytes ? bytes : word_bytes)>;
+    static constexpr int num_words = Elems / word::elems;
+    static_assert(num_words * word::elems == Elems);
+    word words[num_words];
 
-    RAGGED_HOST_DEVICE T& operator[](int i) { return words[i / Word<T>::elems].values[i % Word<T>::elems]; }
+    RAGGED_HOST_DEVICE T& operator[](int i) { return words[i / word::elems].values[i % word::elems]; }
     RAGGED_HOST_DEVICE const T& operator[](int i) const {
-        return words[i / Word<T>::elems].values[i % Word<T>::elems];
+        return words[i / word::elems].values[i % word::elems];
     }
 };
 
-template <class... T>
+/// Whether packs can be loaded from and stored to all pointers.
+template <int Elems, class... T>
 RAGGED_HOST_DEVICE bool are_aligned(const T*... pointers) {
-    return ((reinterpret_cast<std::uintptr_t>(pointers) % word_bytes == 0) && ...);
+    return ((reinterpret_cast<std::uintptr_t>(pointers) % alignof(Pack<Elems, T>) == 0) && ...);
 }
 
-/// @pre are_aligned(from)
+/// @pre are_aligned<Elems>(from)
 template <int Elems, class T>
 RAGGED_HOST_DEVICE Pack<Elems, T> load(const T* from) {
     Pack<Elems, T> pack;
     RAGGED_UNROLL
     for (int word = 0; word < pack.num_words; ++word)
-        pack.words[word] = reinterpret_cast<const Word<T>*>(from)[word];
+        pack.words[word] = reinterpret_cast<const typename Pack<Elems, T>::word*>(from)[word];
     return pack;
 }
 
-/// @pre are_aligned(to)
+/// @pre are_aligned<Elems>(to)
 template <int Elems, class T>
 RAGGED_HOST_DEVICE void store(T* to, const Pack<Elems, T>& pack) {
     RAGGED_UNROLL
     for (int word = 0; word < pack.num_words; ++word)
-        reinterpret_cast<Word<T>*>(to)[word] = pack.words[word];
+        reinterpret_cast<typename Pack<Elems, T>::word*>(to)[word] = pack.words[word];
 }
 
 /// out[i] = op(in[i]...) for one pack.
@@ -78,7 +82,7 @@ template <class Op, class Out, class... In>
 RAGGED_HOST_DEVICE void map(const Op& op, Out* out, std::int64_t count, std::int64_t thread,
                             std::int64_t num_threads, const In*... in) {
     constexpr int elems = pack_elems<Out, In...>;
-    const std::int64_t packs = are_aligned(out, in...) ? count / elems : 0;
+    const std::int64_t packs = are_aligned<elems>(out, in...) ? count / elems : 0;
     RAGGED_ROLL
     for (std::int64_t pack = thread; pack < packs; pack += num_threads)
         map_pack<elems>(op, out + pack * elems, load<elems>(in + pack * elems)...);
@@ -112,7 +116,7 @@ template <class Op, class... T>
 RAGGED_HOST_DEVICE void update(const Op& op, std::int64_t count, std::int64_t thread,
                                std::int64_t num_threads, T*... arrays) {
     constexpr int elems = pack_elems<T...>;
-    const std::int64_t packs = are_aligned(arrays...) ? count / elems : 0;
+    const std::int64_t packs = are_aligned<elems>(arrays...) ? count / elems : 0;
     RAGGED_ROLL
     for (std::int64_t pack = thread; pack < packs; pack += num_threads)
         update_pack<elems>(op, arrays + pack * elems...);

@@ -31,7 +31,7 @@ RAGGED_HOST_DEVICE Lanes<Op, T> add_chunk(const Op& op, const T* chunk, std::int
     constexpr int elems = Lanes<Op, T>::count;
     constexpr int in_flight = 8; // loads that wait for memory together
     Lanes<Op, T> lanes{};
-    if (length == fold_order::chunk && are_aligned(chunk)) {
+    if (length == fold_order::chunk && are_aligned<Word<T>::elems>(chunk)) {
         const T* from = chunk + thread * elems;
         RAGGED_ROLL
         for (int step = 0; step < fold_order::chunk / fold_order::lanes; step += in_flight) {

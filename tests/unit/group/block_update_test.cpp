@@ -55,7 +55,7 @@ template <class Op, class... T>
 void launch(const ragged::PieceTable& table, const Op& op, const ragged::Regions<T>&... arrays) {
     const body::DevicePieces device(table);
     for (const body::DevicePiece& piece : device.pieces) {
-        const int team = body::team_of<body::pack_elems<T...>>(piece.grid);
+        const int team = body::team_of<body::update_elems<T...>>(piece.grid);
         for (std::int64_t block = 0; block < piece.entry.num_blocks; ++block) {
             const body::BlockRows rows = body::rows_of(piece.grid, piece.entry.first_block + block);
             const std::int64_t start = rows.first - piece.entry.first,
