@@ -26,6 +26,8 @@ inline constexpr std::int64_t dynamic_size = -1;
 template <FixedString Name, std::int64_t Size = dynamic_size>
 struct Axis {
     static_assert(Size == dynamic_size || Size >= 1, "ragged: an axis has at least one rank");
+    static constexpr FixedString key = Name; // to name the axis where only its type is known: nvcc does not
+                                             // deduce Name from that
     static constexpr std::string_view name = Name.view();
     static constexpr std::int64_t size = Size;
 };

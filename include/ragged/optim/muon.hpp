@@ -260,8 +260,8 @@ class Muon {
         const auto collect = [&](const Travelling& matrices) {
             add_to_momentum(matrices.group, parameters[matrices.group], scale);
             order_mover();
-            collecting.emplace(
-                matrices.collect.start(parameters[matrices.group].gradient->segment_data(0), matrices.array));
+            static_cast<void>(collecting.emplace(matrices.collect.start(
+                parameters[matrices.group].gradient->segment_data(0), matrices.array)));
         };
         const auto arrive = [&](const Travelling& matrices) {
             detail::wait_behind<Communicator>(*returning, executor_);
@@ -283,8 +283,8 @@ class Muon {
             if (returning)
                 arrive(travelling_[i - 1]);
             order_mover();
-            returning.emplace(matrices.give_back.start(matrices.array,
-                                                       parameters[matrices.group].gradient->segment_data(0)));
+            static_cast<void>(returning.emplace(matrices.give_back.start(
+                matrices.array, parameters[matrices.group].gradient->segment_data(0))));
         }
         if (returning)
             arrive(travelling_.back());

@@ -140,10 +140,10 @@ struct MuonSpace {
                 work_bytes = std::max(work_bytes, NewtonSchulz::work_bytes(rows, columns));
             });
         }
-        const auto take = [&](std::int64_t bytes) {
+        const auto take = [&](std::int64_t size) {
             constexpr std::int64_t alignment = matrix_alignment * static_cast<std::int64_t>(sizeof(float));
             const std::int64_t start = round_up(space.bytes, alignment);
-            space.bytes = checked_add(start, bytes, "bytes of Muon");
+            space.bytes = checked_add(start, size, "bytes of Muon");
             return start;
         };
         for (std::size_t i = 0; i < num_arrays; ++i)

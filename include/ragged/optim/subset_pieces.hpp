@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <ragged/buffer/dbuffer.hpp>
 #include <ragged/group/executor.hpp>
 #include <ragged/plan/subset.hpp>
 
@@ -48,18 +49,14 @@ std::vector<SubsetPiece> subset_pieces(const BasicPlan<SegmentType>& plan, const
 namespace detail {
 
 /// The elements of a piece in a buffer over the plan, and in one over the subset. (By way of Values, so that
-/// nvcc can name the type.)
-template <class Buffer>
-auto* at_piece(const Buffer& buffer, const SubsetPiece& piece) {
-    const auto region = buffer.region(piece.segment);
-    const Values<typename Buffer::value_type> values{region.data() + piece.offset, piece.elements};
-    return values.data;
+/// nvcc can name their type.)
+template <class T, class Topology, class State, class PlanType>
+T* at_piece(const DBuffer<T, Topology, State, PlanType>& buffer, const SubsetPiece& piece) {
+    return Values<T>{buffer.region(piece.segment).data() + piece.offset, piece.elements}.data;
 }
-template <class Buffer>
-auto* at_state(const Buffer& buffer, const SubsetPiece& piece) {
-    const auto region = buffer.region(piece.segment);
-    const Values<typename Buffer::value_type> values{region.data() + piece.state_offset, piece.elements};
-    return values.data;
+template <class T, class Topology, class State, class PlanType>
+T* at_state(const DBuffer<T, Topology, State, PlanType>& buffer, const SubsetPiece& piece) {
+    return Values<T>{buffer.region(piece.segment).data() + piece.state_offset, piece.elements}.data;
 }
 
 } // namespace detail

@@ -40,10 +40,10 @@ namespace detail {
 
 template <class Topology>
 struct PlannedPlacements;
-template <FixedString... Names, std::int64_t... Sizes>
-struct PlannedPlacements<Topology<Axis<Names, Sizes>...>> {
-    using type =
-        Placements<AlongAxis<Names, std::conditional_t<Names.view() == "shard", RaggedByPlan, Replicate>>...>;
+template <class... Axes>
+struct PlannedPlacements<Topology<Axes...>> {
+    using type = Placements<
+        AlongAxis<Axes::key, std::conditional_t<Axes::name == "shard", RaggedByPlan, Replicate>>...>;
 };
 
 } // namespace detail

@@ -130,16 +130,16 @@ constexpr Roots choose_roots(std::span<const RootTask> tasks, std::int64_t num_r
 /// Each task on its owner, along the one axis of `topology`: what its matrices are redistributed to and from.
 /// @param alignment_elems  of where matrices start in a rank's array
 /// @throws PlanError  another number of owners than tasks; an owner that is no rank of the axis
-template <FixedString Name, std::int64_t Size>
-auto root_layout(std::span<const RootTask> tasks, const Roots& roots,
-                 const Topology<Axis<Name, Size>>& topology, std::int64_t alignment_elems = 1) {
+template <class OneAxis>
+auto root_layout(std::span<const RootTask> tasks, const Roots& roots, const Topology<OneAxis>& topology,
+                 std::int64_t alignment_elems = 1) {
     if (roots.owners.size() != tasks.size())
         throw PlanError(concat("got owners for ", roots.owners.size(), " tasks, there are ", tasks.size()));
-    using OnRoot = decltype(place<Name>(RaggedOnRank{}));
-    std::vector<TensorLayout<Topology<Axis<Name, Size>>, OnRoot>> matrices;
+    using OnRoot = decltype(place<OneAxis::key>(RaggedOnRank{}));
+    std::vector<TensorLayout<Topology<OneAxis>, OnRoot>> matrices;
     for (std::size_t i = 0; i < tasks.size(); ++i)
         matrices.emplace_back(TensorSpec{tasks[i].name, tasks[i].shape, whole(), tasks[i].dtype}, topology,
-                              place<Name>(RaggedOnRank{roots.owners[i]}));
+                              place<OneAxis::key>(RaggedOnRank{roots.owners[i]}));
     return GroupLayout(std::move(matrices), topology, alignment_elems);
 }
 
