@@ -46,6 +46,10 @@ inline constexpr bool has_whole_tensors = std::is_same_v<State, Gathered> || std
 template <class State>
 inline constexpr bool stores_own_regions =
     std::is_same_v<State, Resident> || std::is_same_v<State, Accumulated>;
+/// Values may be written in every state but Gathered. (Not by way of a buffer, whose type nvcc cannot write
+/// into the arguments of a kernel.)
+template <class State, class T>
+using access_t = std::conditional_t<std::is_same_v<State, Gathered>, const T, T>;
 template <class State>
 inline constexpr bool can_start =
     stores_own_regions<State> || std::is_same_v<State, Sharded> || std::is_same_v<State, Partial>;
@@ -63,8 +67,7 @@ class DBuffer {
   public:
     using value_type = T;
     using state_type = State;
-    /// Values may be written in every state but Gathered.
-    using access_type = std::conditional_t<std::is_same_v<State, state::Gathered>, const T, T>;
+    using access_type = state::access_t<State, T>;
 
     /// Allocate zeros: num_devices regions of each segment, or one for Resident and Accumulated. Local.
     /// The plan and the resource must outlive the buffer.

@@ -28,7 +28,7 @@ RAGGED_HOST_DEVICE void add_squares(exact_sum::Column sum, const T* in, std::int
     constexpr int elems = Word<T>::elems;
     constexpr int in_flight = 4;      // loads that wait for memory together
     constexpr int carry_every = 1024; // steps of up to 64 squares, each of which moves a digit by up to 2^47
-    const std::int64_t words = are_aligned(in) ? count / elems : 0;
+    const std::int64_t words = are_aligned<elems>(in) ? count / elems : 0;
     int steps = 0;
     RAGGED_ROLL
     for (std::int64_t word = thread; word < words; word += in_flight * num_threads) {

@@ -251,7 +251,7 @@ class ShardedStep {
         detail::order_behind(mesh_.world(), executor_);
         WeightSlot& slot = weight_slots_[static_cast<std::size_t>(action.weight_slot)];
         slot.started = now();
-        slot.gathering.emplace(gather(std::move(*kept), mesh_));
+        static_cast<void>(slot.gathering.emplace(gather(std::move(*kept), mesh_))); // nvcc asks
         kept.reset();
     }
     void finish_gather(const Action& action) {
@@ -307,7 +307,7 @@ class ShardedStep {
         GradientSlot& slot = gradient_slots_[static_cast<std::size_t>(action.gradient_slot)];
         detail::order_behind(mesh_.world(), executor_);
         slot.started = now();
-        slot.reducing.emplace(reduce(std::move(*slot.partial), mesh_));
+        static_cast<void>(slot.reducing.emplace(reduce(std::move(*slot.partial), mesh_)));
         slot.partial.reset();
     }
     void accumulate(const Action& action) {

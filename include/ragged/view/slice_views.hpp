@@ -70,7 +70,7 @@ template <class T, class Topology, class State, class PlanType>
 auto slices(const DBuffer<T, Topology, State, PlanType>& buffer, std::string_view name) {
     detail::require_whole_tensors<State>();
     const auto [first, count] = buffer.plan().slices_of(name);
-    using Access = typename DBuffer<T, Topology, State, PlanType>::access_type;
+    using Access = state::access_t<State, T>;
     std::vector<Access*> data;
     data.reserve(static_cast<std::size_t>(count));
     for (std::size_t i = first; i < first + static_cast<std::size_t>(count); ++i)

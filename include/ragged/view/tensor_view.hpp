@@ -77,7 +77,7 @@ auto view(const DBuffer<T, Topology, State, PlanType>& buffer, std::size_t index
         throw BufferError(
             concat("group '", plan.name, "' has no tensor ", index, ", it has ", plan.tensors.size()));
     const PlacedTensor& tensor = plan.tensors[index];
-    using Access = typename DBuffer<T, Topology, State, PlanType>::access_type;
+    using Access = state::access_t<State, T>;
     return TensorView<Access>(buffer.segment_data(tensor.segment) + tensor.offset, tensor.spec.shape);
 }
 
@@ -100,7 +100,7 @@ auto view(const DBuffer<T, Topology, State, PlanType>& buffer, const StaticTenso
         throw BufferError(concat("group '", plan.name, "': tensor ", tensor.index, " of the constant plan, ",
                                  to_string(Shape(tensor.shape)), " at ", tensor.offset, " of segment ",
                                  tensor.segment, ", is not what the buffer's plan has there"));
-    using Access = typename DBuffer<T, Topology, State, PlanType>::access_type;
+    using Access = state::access_t<State, T>;
     return TensorView<Access, Extents>(buffer.segment_data(tensor.segment) + tensor.offset, tensor.shape);
 }
 
