@@ -26,13 +26,13 @@ ragged::GroupSpec layer() {
         for (const char* part : {"up", "down"}) {
             const std::string name = "expert." + std::to_string(expert) + "." + part;
             group.tensors.push_back({name, {1024, 2048}, ragged::tile({32, 32}), ragged::DType::bf16});
-            group.tensors.push_back({name + ".bias", {2048}, ragged::elements(1), ragged::DType::bf16});
+            group.tensors.push_back({name + ".bias", {2048}, ragged::elements(256), ragged::DType::bf16});
         }
     return group;
 }
 
 struct Setup {
-    ragged::Plan plan = ragged::make_plan(layer(), num_ranks, {}, {.planes = {ragged::DType::f32}});
+    ragged::Plan plan = ragged::make_plan(layer(), num_ranks, {}, {.planes = {ragged::DType::i8}});
     ragged::Place<Grid> place{Grid(num_ranks), 1};
     ragged::HostResource memory;
     ragged::PieceTable table{plan, 1};
@@ -229,10 +229,12 @@ void absmax_per_tile(benchmark::State& state) {
                   bytes);
 }
 
-void adamw(benchmark::State& state) {
+/// @param bytes  of state per element, read and written
+template <class Optimizer>
+void optimizer_step(benchmark::State& state, std::int64_t bytes) {
     Setup setup;
     const ragged::ModelPlan model{"layer", {setup.plan}};
-    ragged::AdamW optimizer(model, setup.place, setup.memory);
+    Optimizer optimizer(model, setup.place, setup.memory);
     auto master = setup.buffer<float>();
     ragged::DBuffer<float, Grid, ragged::state::Accumulated> gradient(model.groups[0], setup.place,
                                                                       setup.memory);
@@ -241,7 +243,14 @@ void adamw(benchmark::State& state) {
     bench::report(
         state,
         bench::measure([&] { optimizer.update(std::span(parameters), one); }, UpdateWords(setup.elements())),
-        setup.elements() * 28);
+        setup.elements() * (12 + 2 * bytes));
+}
+void adamw(benchmark::State& state) {
+    optimizer_step<ragged::AdamW<Grid>>(state, 8);
+}
+/// Against the same baseline, which moves the bytes of AdamW.
+void adam8bit(benchmark::State& state) {
+    optimizer_step<ragged::Adam8bit<Grid>>(state, 2);
 }
 
 /// One flat pass against the same pass tensor by tensor.
@@ -278,4 +287,5 @@ RAGGED_BENCH(exact_sum_of_squares<float>);
 RAGGED_BENCH(exact_sum_of_squares<ragged::bf16>);
 RAGGED_BENCH(absmax_per_tile);
 RAGGED_BENCH(adamw);
+RAGGED_BENCH(adam8bit);
 RAGGED_BENCH(scale_against_per_tensor);

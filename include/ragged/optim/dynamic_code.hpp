@@ -30,10 +30,11 @@ requires(std::same_as<Code, std::int8_t> || std::same_as<Code, std::uint8_t>) st
 
     RAGGED_HOST_DEVICE static float decode(Code code) {
         const int wide = code;
-        const auto magnitude = static_cast<std::uint32_t>(wide < 0 ? -wide : wide);
+        const int magnitude = wide < 0 ? -wide : wide;
         const std::uint32_t place = bit_cast<std::uint32_t>(static_cast<float>(magnitude + 1));
-        const std::uint32_t value = magnitude == 0 ? 0u : ((place - one) << 2) + smallest_exponent;
-        return bit_cast<float>(value | (wide < 0 ? 0x80000000u : 0u));
+        const std::uint32_t value = ((place - one) << 2) + smallest_exponent;
+        return bit_cast<float>(value * (1 - is_below(static_cast<std::uint32_t>(magnitude), 1)) |
+                               (wide < 0 ? 0x80000000u : 0u));
     }
 
     /// The nearest code; the larger magnitude where two are as near, and where |x| is above 1 the largest.
@@ -42,17 +43,23 @@ requires(std::same_as<Code, std::int8_t> || std::same_as<Code, std::uint8_t>) st
     /// @pre x is not a NaN; not below 0 where codes have no sign
     RAGGED_HOST_DEVICE static Code encode(float x) {
         const std::uint32_t word = bit_cast<std::uint32_t>(x), magnitude = word & 0x7fffffffu;
-        const std::uint32_t value = magnitude < one ? magnitude : one;
+        const std::uint32_t value = magnitude < one ? magnitude : one, is_low = is_below(value, low);
         // the place among the codes as a float with a fraction, linear between neighbours in an octave
-        const std::uint32_t lifted = value < low ? low : value;
+        const std::uint32_t lifted = value + (low - value) * is_low;
         const float place = bit_cast<float>(((lifted - smallest_exponent) >> 2) + one);
-        const int in_octave = static_cast<int>(place + 0.5f) - 1;
-        const int below = (value >= first ? 1 : 0) + (value >= second ? 1 : 0) + (value >= third ? 1 : 0);
-        const int code = value < low ? below : in_octave;
-        return static_cast<Code>(has_sign && word >> 31 != 0 ? -code : code);
+        const auto in_octave = static_cast<std::uint32_t>(static_cast<int>(place + 0.5f) - 1); // 3 if low
+        const std::uint32_t less = is_below(value, first) + is_below(value, second) + is_below(value, third);
+        const std::uint32_t code = in_octave - less, negative = has_sign ? 0u - (word >> 31) : 0u;
+        return static_cast<Code>((code ^ negative) - negative);
     }
 
   private:
+    /// 1 or 0. By arithmetic, of which compilers do not make branches: so loops vectorise.
+    /// @pre both are below 2^31
+    RAGGED_HOST_DEVICE static constexpr std::uint32_t is_below(std::uint32_t a, std::uint32_t b) {
+        return (a - b) >> 31;
+    }
+
     static constexpr std::uint32_t one = 127u << 23; // bits of 1.0f
     static constexpr std::uint32_t smallest_exponent = (127u - 4 * bits) << 23;
     /// Bits of m * 2^(exponent - 4 * bits).
