@@ -127,8 +127,10 @@
 // optim: optimizers over this rank's regions
 #include <ragged/optim/adam8bit.hpp>
 #include <ragged/optim/adamw.hpp>
+#include <ragged/optim/decayed_step.hpp>
 #include <ragged/optim/dynamic_code.hpp>
 #include <ragged/optim/gemm.hpp>
+#include <ragged/optim/inverse_root.hpp>
 #include <ragged/optim/muon.hpp>
 #include <ragged/optim/muon_layout.hpp>
 #include <ragged/optim/newton_schulz.hpp>

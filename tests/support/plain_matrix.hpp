@@ -62,4 +62,46 @@ inline Matrix orthogonalised(Matrix x) {
     return x;
 }
 
+/// f of a symmetric matrix, by Jacobi's rotations.
+template <class F>
+Matrix function_of(Matrix a, const F& f) {
+    const std::int64_t n = a.rows;
+    Matrix vectors{n, n};
+    for (std::int64_t i = 0; i < n; ++i)
+        vectors(i, i) = 1;
+    for (int sweep = 0; sweep < 60; ++sweep)
+        for (std::int64_t p = 0; p < n; ++p)
+            for (std::int64_t q = p + 1; q < n; ++q) {
+                if (a(p, q) == 0)
+                    continue;
+                const double theta = 0.5 * std::atan2(2 * a(p, q), a(q, q) - a(p, p)), c = std::cos(theta),
+                             s = std::sin(theta);
+                const auto rotate = [&](double& x, double& y) {
+                    const double old = x;
+                    x = c * old - s * y;
+                    y = s * old + c * y;
+                };
+                for (std::int64_t k = 0; k < n; ++k)
+                    rotate(a(k, p), a(k, q));
+                for (std::int64_t k = 0; k < n; ++k)
+                    rotate(a(p, k), a(q, k));
+                for (std::int64_t k = 0; k < n; ++k)
+                    rotate(vectors(k, p), vectors(k, q));
+            }
+    Matrix result{n, n};
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j)
+            for (std::int64_t k = 0; k < n; ++k)
+                result(i, j) += vectors(i, k) * f(a(k, k)) * vectors(j, k);
+    return result;
+}
+
+/// (A + epsilon * its trace)^(-1/4)
+inline Matrix inverse_fourth_root(const Matrix& a, double epsilon) {
+    double trace = 0;
+    for (std::int64_t i = 0; i < a.rows; ++i)
+        trace += a(i, i);
+    return function_of(a, [=](double x) { return std::pow(std::fmax(x, 0) + epsilon * trace, -0.25); });
+}
+
 } // namespace support

@@ -26,6 +26,7 @@
 
 #include <ragged/comm/held_memory.hpp>
 #include <ragged/comm/mesh.hpp>
+#include <ragged/optim/decayed_step.hpp>
 #include <ragged/optim/gemm.hpp>
 #include <ragged/optim/muon_layout.hpp>
 #include <ragged/optim/optimizer.hpp>
@@ -36,8 +37,8 @@
 namespace ragged {
 
 /// An update of a matrix is the orthogonalised momentum times 0.2 sqrt(max(rows, columns)), so that its root
-/// mean square is about AdamW's, and one learning rate serves both. Source: J. Liu et al., Muon is Scalable
-/// for LLM Training, 2025
+/// mean square is about AdamW's, and one learning rate serves both.
+/// Source: J. Liu et al., Muon is Scalable for LLM Training, 2025
 struct MuonOptions {
     double learning_rate = 1e-3;
     double momentum = 0.95; // in [0, 1)
@@ -59,21 +60,6 @@ struct MuonMomentum {
         const float scaled = gradient * scale;
         state = fused_multiply_add(momentum, state, scaled);
         gradient = nesterov ? fused_multiply_add(momentum, state, scaled) : state;
-    }
-};
-
-/// master - decay * master - rate * direction
-struct DecayedStep {
-    float decay, rate;
-
-    RAGGED_HOST_DEVICE void operator()(float& master, const float& direction) const {
-        master = fused_multiply_add(-rate, direction, fused_multiply_add(-decay, master, master));
-    }
-    /// The same, and the new master as T.
-    template <class T>
-    RAGGED_HOST_DEVICE void operator()(float& master, const float& direction, T& weights) const {
-        (*this)(master, direction);
-        weights = detail::narrowed<T>(master);
     }
 };
 

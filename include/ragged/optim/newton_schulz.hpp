@@ -39,7 +39,8 @@ struct ScaleBy {
 
 /// X <- aX + (bA + cA^2) X with A = X X^T, from X = G / (|G| + epsilon), |G| the Frobenius norm; for matrices
 /// of more rows than columns the same of the transpose, without transposing it: X <- aX + X (bA + cA^2) with
-/// A = X^T X. Source: K. Jordan et al., Muon, 2024
+/// A = X^T X.
+/// Source: K. Jordan et al., Muon, 2024
 struct NewtonSchulz {
     static constexpr std::int64_t steps = 5;
     static constexpr float a = 3.4445f, b = -4.7750f, c = 2.0315f;

@@ -68,7 +68,8 @@ class SubsetAdamW {
   public:
     using Moment = DBuffer<float, Topology, state::Resident, UnequalPlan>;
 
-    /// No groups yet. @param executor  outlives this
+    /// No groups yet.
+    /// @param executor  outlives this
     SubsetAdamW(const Place<Topology>& place, const E& executor)
         : place_(place)
         , executor_(executor) {}
