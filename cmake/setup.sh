@@ -7,7 +7,7 @@
 set -eu
 
 usage() {
-    echo "usage: sh cmake/setup.sh demo   build the examples, run the demo" >&2
+    echo "usage: sh cmake/setup.sh demo   build the examples, run the demo, train a small GPT" >&2
     echo "       sh cmake/setup.sh test   build and test: sanitizers, then the release build" >&2
     exit 2
 }
@@ -74,7 +74,14 @@ if [ "$1" = demo ]; then
     cmake --preset release -DRAGGED_BUILD_TESTS=OFF -DRAGGED_BUILD_BENCH=OFF
     cmake --build --preset release
     say "running build/release/examples/demo"
-    exec build/release/examples/demo
+    build/release/examples/demo
+    for optimizer in adam8bit muon; do
+        for ranks in 1 4; do
+            say "training a small GPT with $optimizer, ranks: $ranks (the digests at the ends are equal)"
+            build/release/examples/train_gpt --ranks "$ranks" --optimizer "$optimizer" --steps 60 --micro-batches 4
+        done
+    done
+    exit
 fi
 
 failed=0
