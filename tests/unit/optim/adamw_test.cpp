@@ -82,7 +82,7 @@ TEST_CASE("each step is the formula's, to 1e-6; options change between steps") {
 }
 
 TEST_CASE("an element has the same bits for any number of ranks, with weights and without; padding is zero") {
-    for (std::uint32_t seed = 0; seed < 25; ++seed) {
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
         CAPTURE(seed);
         const std::vector<ragged::GroupSpec> groups{support::random_group(seed),
                                                     support::random_group(seed + 1000)};
