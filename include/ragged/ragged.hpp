@@ -131,11 +131,13 @@
 #include <ragged/optim/dynamic_code.hpp>
 #include <ragged/optim/gemm.hpp>
 #include <ragged/optim/inverse_root.hpp>
+#include <ragged/optim/matrix_blocks.hpp>
 #include <ragged/optim/muon.hpp>
 #include <ragged/optim/muon_layout.hpp>
 #include <ragged/optim/newton_schulz.hpp>
 #include <ragged/optim/optimizer.hpp>
 #include <ragged/optim/routing.hpp>
+#include <ragged/optim/shampoo.hpp>
 #include <ragged/optim/subset_adamw.hpp>
 #include <ragged/optim/subset_pieces.hpp>
 

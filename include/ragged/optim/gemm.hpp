@@ -142,4 +142,11 @@ struct PlainGemm {
 
 static_assert(gemm<PlainGemm>);
 
+namespace detail {
+
+/// The product where none is given.
+inline constexpr PlainGemm plain_gemm{};
+
+} // namespace detail
+
 } // namespace ragged

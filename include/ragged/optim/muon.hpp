@@ -81,8 +81,6 @@ inline void check_options(const MuonOptions& options, double scale) {
             "weight_decay", options.weight_decay, "finite");
 }
 
-inline constexpr PlainGemm plain_gemm{};
-
 } // namespace detail
 
 /// See optimizer; update() is collective over the mesh. Masters and momentum have the same bits for any
@@ -133,8 +131,8 @@ class Muon {
         memory_bytes_ = planned_bytes(model, place, rule);
         for (const PlanType& plan : model.groups) {
             model_.push_back({&plan, place.template coordinate<"shard">()});
-            groups_.emplace_back(plan, Layout::is_taken(rule, plan), place, memory);
-            adam_.add_group(plan, Layout::is_taken(rule, plan, false), memory);
+            groups_.emplace_back(plan, detail::taken_by(rule, plan), place, memory);
+            adam_.add_group(plan, detail::taken_by(rule, plan, false), memory);
         }
         const auto space = detail::MuonSpace::of<E>(layout, place.rank, place.topology.num_ranks());
         space_ = std::make_shared<Memory>(memory, static_cast<std::size_t>(space.bytes));
@@ -171,9 +169,9 @@ class Muon {
         std::int64_t bytes = space.bytes + space.tables;
         const std::int64_t rank = place.template coordinate<"shard">();
         for (const PlanType& plan : model.groups)
-            bytes += subset(plan, Layout::is_taken(rule, plan)).region_elems(rank) *
+            bytes += subset(plan, detail::taken_by(rule, plan)).region_elems(rank) *
                          static_cast<std::int64_t>(sizeof(float)) +
-                     Adam::planned_bytes(plan, Layout::is_taken(rule, plan, false), rank);
+                     Adam::planned_bytes(plan, detail::taken_by(rule, plan, false), rank);
         return bytes;
     }
 
@@ -184,7 +182,8 @@ class Muon {
     template <class T>
     void update(std::span<const Parameters<T, Topology, PlanType>> parameters, double scale) {
         detail::check_options(options, scale);
-        detail::require_parameters_of(model_, parameters, executor_, "Muon");
+        detail::require_parameters(
+            parameters, model_.size(), [&](std::size_t group) { return model_[group]; }, executor_, "Muon");
         ++steps_;
         try {
             step(parameters, scale);

@@ -68,7 +68,7 @@ class MuonLayout {
         std::vector<std::vector<RootTask>> of_group;
         std::vector<RootTask> tasks;
         for (const PlanType& plan : model.groups) {
-            of_group.push_back(root_tasks(PlanLayout(plan, topology), is_taken(rule, plan)));
+            of_group.push_back(root_tasks(PlanLayout(plan, topology), taken_by(rule, plan)));
             tasks.insert(tasks.end(), of_group.back().begin(), of_group.back().end());
         }
         const Roots roots = choose_roots(tasks, ranks.num_ranks());
@@ -90,13 +90,6 @@ class MuonLayout {
 
     const std::vector<Group>& groups() const { return groups_; }
     const std::vector<RoutedTensor>& routing() const { return routing_; }
-
-    /// The rule for the tensors of one plan.
-    template <class Rule>
-    static auto is_taken(const Rule& rule, const PlanType& plan, bool wanted = true) {
-        return
-            [&rule, &plan, wanted](const PlacedTensor& tensor) { return rule(plan.name, tensor) == wanted; };
-    }
 
   private:
     std::vector<Group> groups_;

@@ -39,6 +39,16 @@ struct MatrixRule {
     }
 };
 
+namespace detail {
+
+/// The rule for the tensors of one plan: those that it takes, or all others.
+template <class Rule, class PlanType>
+auto taken_by(const Rule& rule, const PlanType& plan, bool taken = true) {
+    return [&rule, &plan, taken](const PlacedTensor& tensor) { return rule(plan.name, tensor) == taken; };
+}
+
+} // namespace detail
+
 struct RoutedTensor {
     std::string group, tensor; // of a slice with its number
     Shape shape;

@@ -38,28 +38,6 @@ struct OfPlan {
     std::int64_t shard_rank() const { return rank; }
 };
 
-/// Before a step changes anything: there are parameters for each group of the model, over its plan, of this
-/// rank and in the executor's space.
-/// @throws BufferError  what differs
-template <class T, class Topology, class PlanType, class E>
-void require_parameters_of(const std::vector<OfPlan<PlanType>>& model,
-                           std::span<const Parameters<T, Topology, PlanType>> parameters, const E& executor,
-                           std::string_view optimizer) {
-    if (parameters.size() != model.size())
-        throw BufferError(concat(optimizer, ": parameters of ", parameters.size(), " groups, the model has ",
-                                 model.size()));
-    for (std::size_t group = 0; group < model.size(); ++group) {
-        const auto require = [&](const auto& buffer) {
-            require_same_plan(buffer, model[group]);
-            require_executor(executor, buffer);
-        };
-        require(*parameters[group].gradient);
-        require(*parameters[group].master);
-        if (parameters[group].weights != nullptr)
-            require(*parameters[group].weights);
-    }
-}
-
 } // namespace detail
 
 /// The elements that it updates have the bits of AdamW. Local. For optimizers, which check the parameters.
