@@ -3,7 +3,8 @@
 """train_gpt from outside: the same parameters on any number of ranks, the same losses however a batch is dealt, memory as
 planned, and every kind of bad input.
 
-train_gpt_test.py TRAIN_GPT MODELS_DIR CONFIGURATION [STEPS]   anything but Release is slow: a few of the cases will do
+train_gpt_test.py TRAIN_GPT MODELS_DIR CONFIGURATION MPIRUN [STEPS]
+anything but Release is slow: a few of the cases will do; MPIRUN is empty where the program has no MPI
 """
 import itertools
 import json
@@ -15,7 +16,8 @@ import xml.etree.ElementTree
 
 PROGRAM = sys.argv[1]
 THOROUGH = sys.argv[3] == "Release"
-STEPS = int(sys.argv[4]) if len(sys.argv) > 4 else 3 if THOROUGH else 2
+MPIRUN = sys.argv[4]
+STEPS = int(sys.argv[5]) if len(sys.argv) > 5 else 3 if THOROUGH else 2
 OPTIMIZERS = ("adamw", "adam8bit", "muon")
 PRECISIONS = ("fp32", "bf16")
 # Of a launcher, where this test runs under one.
@@ -70,6 +72,29 @@ def check_any_ranks():
         if len(worlds) > 4:
             assert found[5]["state_bytes"] < found[0]["state_bytes"] / 3, "a rank holds a share of the state"
     assert len(set(digests.values())) == len(digests), digests
+
+
+def check_processes():
+    """Ranks may be processes as well."""
+    environment = {**ENVIRONMENT, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                   "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
+                   "ASAN_OPTIONS": "detect_leaks=0"}  # of MPI itself
+    for optimizer in ("adamw", "muon") if THOROUGH else ("muon",):
+        arguments = ["--optimizer", optimizer, "--precision", "bf16", "--steps", STEPS, "--micro-batches", 4]
+        with tempfile.TemporaryDirectory() as folder:
+            path, trace = os.path.join(folder, "json"), os.path.join(folder, "trace")
+            command = [MPIRUN, "-n", "3", PROGRAM, *map(str, arguments), "--json", path, "--trace", trace]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+            assert done.returncode == 0 and done.stdout.count("digest of parameters") == 1, (command, done)
+            processes = check(json.load(open(path)), command)
+            assert {event["pid"] for event in json.load(open(trace))["traceEvents"]} == {0, 1, 2}
+        threads = train(*arguments, "--ranks", 3)
+        for what in ("ranks", "losses", "parameters_digest", "peak_bytes", "state_bytes"):
+            assert processes[what] == threads[what], (optimizer, what, processes, threads)
+    done = subprocess.run([MPIRUN, "-n", "2", PROGRAM, "--ranks", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=environment)
+    assert done.returncode == 2, done
+    assert done.stderr.count("train_gpt: --ranks is for threads; here a launcher started 2 ranks\n") == 1, done
 
 
 def check_any_deal():
@@ -153,4 +178,6 @@ check_refusals()
 check_outputs()
 check_any_ranks()
 check_any_deal()
+if MPIRUN:
+    check_processes()
 print("train_gpt: all checks hold")
