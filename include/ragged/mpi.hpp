@@ -13,6 +13,7 @@
 #include <ragged/comm/mpi_node_group.hpp>
 #include <ragged/comm/mpi_options.hpp>
 #include <ragged/comm/mpi_reduce_scatter.hpp>
+#include <ragged/comm/mpi_roll_call.hpp>
 #include <ragged/comm/mpi_shared_resource.hpp>
 #include <ragged/comm/mpi_state.hpp>
 #include <ragged/comm/mpi_stream.hpp>

@@ -12,18 +12,18 @@ import sys
 import tempfile
 
 RANKS, FAILING, TIMEOUT_MS = 4, 1, 2000
-LATE = TIMEOUT_MS + 1500  # the machine may be busy
+LATE = TIMEOUT_MS + 500 + 1500  # the roll is called, and the machine may be busy
 
 MISSING = {
     "window": r"CommError: .*rank 1 did not (enter|leave) within 2000 ms.* \[1\]",
-    "messages": r"CommError: all_gather of 1048576 f32.*not every rank came within 2000 ms \[-1\]",
+    "messages": r"CommError: all_gather of 1048576 f32.*rank 1 did not come within 2000 ms \[1\]",
 }
 DIFFERENT = r"CommError: .*rank 1 called {}, rank 0 called all_gather of 1048576 f32.* \[1\]"
 # case -> what every other rank is told, by path, and whether the failing rank reports as well
 CASES = {
     "killed": (MISSING, False),
     "killed_inside": (MISSING, False),
-    "killed_in_step": ({**MISSING, "messages": r"CommError: .*not every rank came within 2000 ms \[-1\]"}, False),
+    "killed_in_step": ({**MISSING, "messages": r"CommError: .*rank 1 did not come within 2000 ms \[1\]"}, False),
     "stopped": (MISSING, False),
     "exits": (MISSING, False),
     "abandons": ({"window": r"CommError: .*rank 1 left: no more data", "messages": MISSING["messages"]}, False),

@@ -250,7 +250,7 @@ class MpiCommunicator {
     template <class Start>
     Completion enqueue(const Call& call, bool may_wait, const Start& start) {
         return {stream_, stream_->enqueue({concat(call.describe(), " on rank ", rank(), " of ", size()),
-                                           state_->options.timeout, may_wait,
+                                           state_->options.timeout, &state_->roll, may_wait,
                                            [start, state = state_](Work& work) { start(*state, work); }})};
     }
 

@@ -9,7 +9,8 @@
 namespace ragged {
 
 struct MpiOptions {
-    std::chrono::milliseconds timeout{60'000}; // for a rank that does not come
+    /// For a rank that does not come. Which one it is takes up to 1 s more to find out.
+    std::chrono::milliseconds timeout{60'000};
     bool shared_memory = true; // between ranks of one node, when all ranks want it; else MPI's calls alone
 };
 

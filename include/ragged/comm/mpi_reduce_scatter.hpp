@@ -81,12 +81,14 @@ class MpiReduceScatter {
                     [&](MPI_Request* request) {
                         return mpi::irecv(received(from, step), own_bytes, from, tag, comm_, request);
                     },
-                    own_bytes);
+                    from, own_bytes);
             if (const std::int64_t bytes = length(to, step) * element_bytes; bytes > 0)
-                work.add([&](MPI_Request* request) {
-                    return mpi::isend(base_ + starts_[index(to)] + step * chunk_, bytes, to, tag, comm_,
-                                      request);
-                });
+                work.add(
+                    [&](MPI_Request* request) {
+                        return mpi::isend(base_ + starts_[index(to)] + step * chunk_, bytes, to, tag, comm_,
+                                          request);
+                    },
+                    to);
         }
     }
 

@@ -31,12 +31,14 @@ struct MpiState {
     std::shared_ptr<MpiNode> node;
     int rank = 0, size = 1;
     std::optional<Member> member; // when the ranks share memory
+    MpiRollCall roll;
 
     /// @param shared  the node of the world; none for the world itself. Collective. @throws MpiError
     MpiState(MPI_Comm own, const MpiOptions& wanted, std::shared_ptr<MpiNode> shared)
         : comm(own)
         , options(wanted)
-        , node(shared ? std::move(shared) : std::make_shared<MpiNode>(comm, options.timeout)) {
+        , node(shared ? std::move(shared) : std::make_shared<MpiNode>(comm, options.timeout))
+        , roll(comm) {
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         MPI_Comm_rank(comm, &rank);
         MPI_Comm_size(comm, &size);
@@ -55,14 +57,17 @@ struct MpiState {
 
     template <class T>
     void send(const T* from, std::int64_t count, int peer, MpiWork& work) const {
-        work.add([&](MPI_Request* request) {
-            return mpi::isend(from, count * static_cast<std::int64_t>(sizeof(T)), peer, tag, comm, request);
-        });
+        work.add(
+            [&](MPI_Request* request) {
+                return mpi::isend(from, count * static_cast<std::int64_t>(sizeof(T)), peer, tag, comm,
+                                  request);
+            },
+            peer);
     }
     template <class T>
     void receive(T* to, std::int64_t count, int peer, MpiWork& work) const {
         const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
-        work.add([&](MPI_Request* request) { return mpi::irecv(to, bytes, peer, tag, comm, request); },
+        work.add([&](MPI_Request* request) { return mpi::irecv(to, bytes, peer, tag, comm, request); }, peer,
                  bytes);
     }
 

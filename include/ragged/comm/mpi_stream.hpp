@@ -14,6 +14,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,6 +23,7 @@
 
 #include <ragged/comm/mpi_error.hpp>
 #include <ragged/comm/mpi_node_group.hpp>
+#include <ragged/comm/mpi_roll_call.hpp>
 
 namespace ragged::detail {
 
@@ -30,6 +32,7 @@ struct MpiWork {
     std::vector<MPI_Request> requests;
     std::size_t num_done = 0;           // the first of them
     std::vector<std::int64_t> receives; // [requests] bytes that must come, or -1 for what is no receive
+    std::vector<int> peers;             // [requests] the other side, or -1 for all ranks
     /// Called when all requests are done; may add more, and is then called again. Holds what they use.
     std::function<void(MpiWork&)> then;
     /// The comparison of the calls. It ends first, and throws before the others wait in vain.
@@ -38,9 +41,10 @@ struct MpiWork {
 
     /// Keep the request that `start(MPI_Request*) -> MPI status` gives.
     template <class Start>
-    void add(const Start& start, std::int64_t receives_bytes = -1) {
+    void add(const Start& start, int peer = -1, std::int64_t receives_bytes = -1) {
         requests.push_back(MPI_REQUEST_NULL);
         receives.push_back(receives_bytes);
+        peers.push_back(peer);
         check_mpi(start(&requests.back()), "MPI");
     }
 };
@@ -48,7 +52,8 @@ struct MpiWork {
 struct MpiOperation {
     std::string name; // with what a message about it should tell: "all_gather of 12 f32 on rank 2 of 4"
     std::chrono::milliseconds timeout;
-    bool waits; // start() waits for other ranks
+    MpiRollCall* roll; // of the communicator; start holds it
+    bool waits;        // start() waits for other ranks
     std::function<void(MpiWork&)> start;
 };
 
@@ -115,6 +120,8 @@ class MpiStream {
             failure_ = std::current_exception();
             if (running_) {
                 holds_memory_ = !running_->requests.empty() || running_->comparison != MPI_REQUEST_NULL;
+                if (holds_memory_) // it came, whatever went wrong then
+                    pending_.front().roll->answer();
                 release();
             }
             abandon(error.what());
@@ -152,10 +159,11 @@ class MpiStream {
             if (turn < 2)
                 continue;
             std::this_thread::yield(); // on more ranks than cores up to twice as quick as polling, measured
-            if (turn % 64 == 0 && std::chrono::steady_clock::now() - since > operation.timeout)
-                throw CommError(
-                    concat(operation.name, ": not every rank came within ", operation.timeout.count(), " ms"),
-                    std::string(operation_name()), -1);
+            if (turn % 64 != 0)
+                continue;
+            operation.roll->listen();
+            if (std::chrono::steady_clock::now() - since > operation.timeout)
+                give_up();
         }
         pop();
         move_on();
@@ -197,12 +205,41 @@ class MpiStream {
             }
             work.requests.clear();
             work.receives.clear();
+            work.peers.clear();
             work.num_done = 0;
             if (work.then)
                 work.then(work);
             if (work.requests.empty())
                 return true;
         }
+    }
+
+    [[noreturn]] void give_up() {
+        const MpiOperation& operation = pending_.front();
+        const std::vector<int> missing = operation.roll->missing(awaited(), operation.timeout);
+        std::string who = "not every rank came";
+        if (!missing.empty()) {
+            who = missing.size() == 1 ? "rank" : "ranks";
+            for (const int rank : missing)
+                who += concat(rank == missing.front() ? " " : ", ", rank);
+            who += " did not come";
+        }
+        throw CommError(concat(operation.name, ": ", who, " within ", operation.timeout.count(), " ms"),
+                        std::string(operation_name()), missing.empty() ? -1 : missing.front());
+    }
+
+    /// Whom the running operation may wait for. Who is done with it may be gone.
+    std::vector<int> awaited() {
+        MpiWork& work = *running_;
+        std::set<int> peers;
+        for (std::size_t i = work.num_done; i < work.requests.size(); ++i) {
+            int done = 0;
+            if (MPI_Test(&work.requests[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done == 0)
+                peers.insert(work.peers[i]);
+        }
+        if (work.comparison != MPI_REQUEST_NULL || peers.contains(-1))
+            return pending_.front().roll->all();
+        return {peers.begin(), peers.end()};
     }
 
     void check_length(const MPI_Status& status, std::int64_t wanted) const {
