@@ -85,6 +85,19 @@ int main(int, char**) {
             else if (world.rank() == 2)
                 told("", -1, [&] { exchange(world, {0}); });
         });
+        // nor who came, and failed there
+        run([](MpiCommunicator& world) {
+            const ragged::Message<float> in{data, 3, 1 - world.rank()};
+            const ragged::Message<const float> out{data + 4, 2, 1 - world.rank()};
+            if (world.rank() == 0)
+                told(" of 4: not every rank came within 800 ms", -1,
+                     [&] { world.send_receive(std::span(&out, 1), std::span(&in, 1)).wait(); });
+            else if (world.rank() == 1)
+                told("rank 0 sent 8 bytes, expected are 12", 0, [&] {
+                    world.send_receive(std::span<const ragged::Message<const float>>(), std::span(&in, 1))
+                        .wait();
+                });
+        });
         // all wait, for messages that nobody sends
         run([](MpiCommunicator& world) {
             const ragged::Message<float> in{data, 1, (world.rank() + 1) % world.size()};
