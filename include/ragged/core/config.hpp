@@ -77,7 +77,8 @@ inline float square_root_by_fma(float x) noexcept {
 } // namespace detail
 
 /// The square root, rounded to nearest. sqrtf may set errno, and GCC leaves a loop with it scalar: measured,
-/// a factor of 2 in AdamW from memory; so hosts that can fuse compute it without. @pre x is +0, positive or a NaN
+/// a factor of 2 in AdamW from memory; so hosts that can fuse compute it without. @pre x is +0, positive or a
+/// NaN
 RAGGED_HOST_DEVICE inline float square_root(float x) noexcept {
 #if defined(__CUDA_ARCH__)
     return __fsqrt_rn(x);
