@@ -112,8 +112,9 @@ class Muon {
          const MuonOptions& of = {}, const G& product = detail::plain_gemm, const Rule& rule = {},
          const E& executor = detail::host_executor)
         : Muon(model, mesh, memory, of, product, rule, executor, executor) {}
-    /// @param mover  packs and unpacks what travels. On a device one on the communicator's stream: matrices
+    /// @param mover   packs and unpacks what travels. On a device one on the communicator's stream: matrices
     /// then travel while others are at work
+    /// @param memory  ready for work on the streams of both, as that of a pool on one of them is not
     template <memory_resource R, class Rule>
     Muon(const BasicModelPlan<PlanType>& model, Mesh<Topology, Communicator>& mesh, R& memory,
          const MuonOptions& of, const G& product, const Rule& rule, const E& executor, const E& mover)
