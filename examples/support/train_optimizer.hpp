@@ -17,6 +17,7 @@
 #include <ragged/optim/adam8bit.hpp>
 #include <ragged/optim/adamw.hpp>
 #include <ragged/optim/muon.hpp>
+#include <ragged/optim/shampoo.hpp>
 #include <ragged/plan/model_plan.hpp>
 
 #include "product.hpp"
@@ -29,10 +30,11 @@ class TrainOptimizer {
     using AdamW = ragged::AdamW<Topology>;
     using Adam8bit = ragged::Adam8bit<Topology>;
     using Muon = ragged::Muon<Topology, Communicator, ragged::Plan, Product>;
-    using Any = std::variant<AdamW, Adam8bit, Muon>;
+    using Shampoo = ragged::Shampoo<Topology, ragged::Plan, Product>;
+    using Any = std::variant<AdamW, Adam8bit, Muon, Shampoo>;
 
   public:
-    /// Collective. @param name  adamw, adam8bit or muon
+    /// Collective. @param name  adamw, adam8bit, muon or shampoo
     template <class Memory>
     TrainOptimizer(std::string_view name, const ragged::ModelPlan& model, Mesh& mesh, Memory& memory)
         : planned_bytes_(planned(name, model, mesh.place()))
@@ -88,12 +90,17 @@ class TrainOptimizer {
         if (name == "muon")
             return Any(std::in_place_type<Muon>, model, mesh, memory, ragged::MuonOptions{.adamw = adamw},
                        Product{});
+        if (name == "shampoo")
+            return Any(std::in_place_type<Shampoo>, model, mesh.place(), memory,
+                       ragged::ShampooOptions{.adamw = adamw}, Product{});
         return Any(std::in_place_type<AdamW>, model, mesh.place(), memory, adamw);
     }
     static std::int64_t planned(std::string_view name, const ragged::ModelPlan& model,
                                 const ragged::Place<Topology>& place) {
         if (name == "muon")
             return Muon::planned_bytes(model, place);
+        if (name == "shampoo")
+            return Shampoo::planned_bytes(model, place);
         constexpr ragged::DType full[] = {ragged::DType::f32, ragged::DType::f32};
         constexpr ragged::DType codes[] = {ragged::DType::i8, ragged::DType::u8};
         std::int64_t bytes = 0;

@@ -17,7 +17,7 @@ namespace support {
 struct TrainOptions {
     int ranks = 1;
     int replicas = 1;
-    std::string optimizer = "adamw"; // adam8bit, muon
+    std::string optimizer = "adamw"; // adam8bit, muon, shampoo
     std::string precision = "fp32";  // bf16: weights are gathered and used as such
     std::int64_t steps = 200;
     std::int64_t micro_batches = 12; // of a step, of all ranks
@@ -35,7 +35,7 @@ inline constexpr std::string_view train_usage = R"(usage: train_gpt [options]
 Trains a small GPT byte by byte, sharded over ranks: threads of this process, or processes under mpirun.
   [--ranks N]              threads; not under mpirun, which says it itself (1)
   [--replicas R]           copies of the shards: R x N/R ranks (1)
-  [--optimizer NAME]       adamw, adam8bit or muon (adamw)
+  [--optimizer NAME]       adamw, adam8bit, muon or shampoo (adamw)
   [--precision NAME]       fp32 or bf16: what weights are gathered and used as (fp32)
   [--steps K]              (200)
   [--micro-batches A]      of a step, dealt to the ranks in turn (12)
@@ -77,7 +77,7 @@ inline TrainOptions train_options(const Options& options, int launched) {
     if (result.ranks % result.replicas != 0)
         throw UsageError(
             ragged::concat("--replicas ", result.replicas, " does not divide ", result.ranks, " ranks"));
-    result.optimizer = one_of("--optimizer", {"adamw", "adam8bit", "muon"});
+    result.optimizer = one_of("--optimizer", {"adamw", "adam8bit", "muon", "shampoo"});
     result.precision = one_of("--precision", {"fp32", "bf16"});
     result.steps = number("--steps", result.steps, most);
     result.micro_batches = number("--micro-batches", result.micro_batches, most);

@@ -18,7 +18,7 @@ PROGRAM = sys.argv[1]
 THOROUGH = sys.argv[3] == "Release"
 MPIRUN = sys.argv[4]
 STEPS = int(sys.argv[5]) if len(sys.argv) > 5 else 3 if THOROUGH else 2
-OPTIMIZERS = ("adamw", "adam8bit", "muon")
+OPTIMIZERS = ("adamw", "adam8bit", "muon", "shampoo")
 PRECISIONS = ("fp32", "bf16")
 # Of a launcher, where this test runs under one.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI_"))}
@@ -58,7 +58,7 @@ def check_any_ranks():
     worlds = [(1,), (2,), (3,), (4,), (5,), (8,), (4, 2)] if THOROUGH else [(1,), (3,), (4, 2)]
     cases = list(itertools.product(OPTIMIZERS, PRECISIONS))
     if not THOROUGH:
-        cases = [("adamw", "fp32"), ("adam8bit", "bf16"), ("muon", "bf16")]
+        cases = [("adamw", "fp32"), ("adam8bit", "bf16"), ("muon", "bf16"), ("shampoo", "fp32")]
     for optimizer, precision in cases:
         found = []
         for ranks, *replicas in worlds:
@@ -148,7 +148,7 @@ def check_refusals():
         refused("is above", option, 10**9)
         refused("needs a value", option)
     refused("--replicas 2 does not divide 3 ranks", "--ranks", 3, "--replicas", 2)
-    refused("--optimizer 'sgd' is none of adamw, adam8bit, muon", "--optimizer", "sgd")
+    refused("--optimizer 'sgd' is none of adamw, adam8bit, muon, shampoo", "--optimizer", "sgd")
     refused("--precision 'fp16' is none of fp32, bf16", "--precision", "fp16")
     refused("--seed -1 is below 0", "--seed", -1)
     refused("is given twice", "--seed", 1, "--seed", 2)
