@@ -37,7 +37,7 @@ struct MpiWork {
     std::function<void(MpiWork&)> then;
     /// The comparison of the calls. It ends first, and throws before the others wait in vain.
     MPI_Request comparison = MPI_REQUEST_NULL;
-    std::function<void()> compare;
+    std::function<void()> compare; // none any more when the calls agree
 
     /// Keep the request that `start(MPI_Request*) -> MPI status` gives.
     template <class Start>
@@ -120,7 +120,8 @@ class MpiStream {
             failure_ = std::current_exception();
             if (running_) {
                 holds_memory_ = !running_->requests.empty() || running_->comparison != MPI_REQUEST_NULL;
-                if (holds_memory_) // it came, whatever went wrong then
+                const bool all_know = running_->comparison == MPI_REQUEST_NULL && running_->compare;
+                if (holds_memory_ && !all_know) // it came, whatever went wrong then
                     pending_.front().roll->answer();
                 release();
             }
@@ -192,6 +193,7 @@ class MpiStream {
             if (done == 0)
                 return false;
             work.compare();
+            work.compare = nullptr;
         }
         while (true) {
             // one by one: MPI_Testall gives errors to the handler of MPI_COMM_WORLD, which ends the process
