@@ -20,6 +20,8 @@
 
 #include <ragged/mpi.hpp>
 
+#include "../support/median.hpp"
+
 namespace {
 
 using Grid = ragged::Topology<ragged::Axis<"shard">>;
@@ -34,11 +36,6 @@ struct Contender {
     std::function<void()> run;
     std::vector<double> seconds{};
 };
-
-double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
-    return values[values.size() / 2];
-}
 
 /// Gives the core away while it waits: with more ranks than cores, one that is done must not hold up the
 /// others.
@@ -62,9 +59,9 @@ void measure(const std::string& what, double mebibytes, std::vector<Contender> c
             if (repeat >= 0)
                 contender.seconds.push_back(MPI_Wtime() - start);
         }
-    const double base = median(contenders.front().seconds);
+    const double base = bench::median(contenders.front().seconds);
     for (const Contender& contender : contenders)
-        if (const double seconds = median(contender.seconds); rank == 0)
+        if (const double seconds = bench::median(contender.seconds); rank == 0)
             std::printf("| %s | %.0f | %s | %.1f | %.2f | %.2f |\n", what.c_str(), mebibytes,
                         contender.name.c_str(), seconds * 1e3, mebibytes / 1024 / seconds, seconds / base);
     std::fflush(stdout);

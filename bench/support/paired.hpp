@@ -5,20 +5,15 @@
 // the medians and their ratio: `of_baseline` 1.0 is as quick as the baseline, above is quicker.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
-namespace bench {
+#include "median.hpp"
 
-inline double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                     values.end());
-    return values[values.size() / 2];
-}
+namespace bench {
 
 template <class Body>
 double seconds(Body& body) {
