@@ -197,11 +197,14 @@ TEST_CASE_TEMPLATE("gradients of split batches are those of the joined one", T, 
         return step_over<T, float, ragged::PlainGemm>(ranks, micro_batches, sequences);
     };
     const auto joined = step(1, 1, 6);
-    for (const auto& [ranks, micro_batches] :
-         {std::pair{1, 2}, {1, 6}, {2, 2}, {3, 6}, {3, 3}, {5, 6}, {8, 6}}) {
-        CAPTURE(ranks);
-        CAPTURE(micro_batches);
-        const auto split = step(ranks, micro_batches, 6 / micro_batches);
+    struct Split {
+        int ranks;
+        std::int64_t micro_batches;
+    };
+    for (const Split of : {Split{1, 2}, {1, 6}, {2, 2}, {3, 6}, {3, 3}, {5, 6}, {8, 6}}) {
+        CAPTURE(of.ranks);
+        CAPTURE(of.micro_batches);
+        const auto split = step(of.ranks, of.micro_batches, 6 / of.micro_batches);
         CHECK(distance(joined, split) < 2e-6);
         CHECK(std::fabs(joined.loss - split.loss) < 1e-6);
     }
