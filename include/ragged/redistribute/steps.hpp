@@ -41,7 +41,7 @@ constexpr bool gathers_follow(const Route& route, std::size_t index) {
 template <Route TheRoute, class Add>
 void add_steps(Program& program, const Stage& from, const Stage& to, const Add& add) {
     using Action = RouteStep::Action;
-    for (std::size_t index = 0; index < TheRoute.size; ++index) {
+    for (std::size_t index = 0; index != TheRoute.size; ++index) { // nvcc calls `<` pointless for no steps
         const RouteStep& step = TheRoute.steps[index];
         if (step.action == Action::slice) {
             add(program.slice(to.at_depth(step.depth), step.contiguous, index + 1 == TheRoute.size));
