@@ -36,18 +36,19 @@ Matrix matrix_of(const std::vector<float>& values, std::int64_t rows, std::int64
 } // namespace
 
 TEST_CASE("every shape has the values of the iteration in double") {
-    for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 1},
-                                        {1, 7},
-                                        {7, 1},
-                                        {2, 3},
-                                        {3, 2},
-                                        {8, 8},
-                                        {5, 64},
-                                        {64, 5},
-                                        {32, 48},
-                                        {33, 20},
-                                        {0, 4},
-                                        {4, 0}}) {
+    for (const auto& shape : {std::pair<std::int64_t, std::int64_t>{1, 1},
+                              {1, 7},
+                              {7, 1},
+                              {2, 3},
+                              {3, 2},
+                              {8, 8},
+                              {5, 64},
+                              {64, 5},
+                              {32, 48},
+                              {33, 20},
+                              {0, 4},
+                              {4, 0}}) {
+        const std::int64_t rows = shape.first, columns = shape.second;
         CAPTURE(rows);
         CAPTURE(columns);
         const auto given = known_matrix(rows * columns, static_cast<std::uint32_t>(rows));
