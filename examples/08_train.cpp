@@ -47,9 +47,7 @@ int main() {
     const ragged::ModelSpec spec{"two layers",
                                  {{"first", {{"w", {hidden, inputs}, ragged::tile({16, 16})}}},
                                   {"second", {{"w", {24, inputs}, ragged::tile({8, 16})}}}}};
-    ragged::ModelPlan plans{spec.name, {}};
-    for (const ragged::GroupSpec& group : spec.groups)
-        plans.groups.push_back(ragged::make_plan(group, 4));
+    const ragged::ModelPlan plans = ragged::make_plan(spec, 4);
 
     ragged::run_ranks(
         4,

@@ -6,6 +6,7 @@
 // same bits for any number of ranks. Give tensors blocks of some hundred elements: tile({32, 32}), which cuts
 // as 32 rows do, or elements(256). (The default block is one element, and would have two scales for each.)
 //
+//     const auto model = ragged::make_plan(spec, shards, {}, {.planes = {ragged::DType::i8}});
 //     ragged::Adam8bit optimizer(model, place, memory, {.learning_rate = 3e-4});
 //     optimizer.update(parameters, 1.0 / tokens);
 #pragma once

@@ -8,7 +8,8 @@
 //     product(Transpose::no, Transpose::yes, m, m, n, 1.0f, x, n, x, n, 0.0f, gram, m);   // gram = x x^T
 #pragma once
 
-#include <algorithm> // std::min
+#include <algorithm> // std::min, std::fill
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 

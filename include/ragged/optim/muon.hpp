@@ -8,6 +8,7 @@
 //
 //     ragged::Muon optimizer(model, mesh, memory, {.learning_rate = 1e-3});
 //     std::cout << ragged::to_string(optimizer.routing());
+//     ragged::Muon quicker(model, mesh, memory, {}, ragged::BlasGemm{});
 //     optimizer.update(parameters, 1.0 / tokens);
 #pragma once
 

@@ -5,7 +5,7 @@
 // its gradient is multiplied with their inverse fourth roots. A block lies on one rank, so nothing is
 // exchanged. What has no small matrices for blocks, embeddings and heads are updated by AdamW.
 //
-//     ragged::Shampoo optimizer(model, mesh, memory, {.learning_rate = 1e-3});   // tile({32, 32}), rows(16)
+//     ragged::Shampoo optimizer(model, mesh.place(), memory, {.learning_rate = 1e-3}); // tile({32, 32})
 //     optimizer.update(parameters, 1.0 / tokens);
 #pragma once
 
