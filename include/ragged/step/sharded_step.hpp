@@ -66,21 +66,21 @@ class ShardedStep {
     using Gradient = DBuffer<float, Topology, state::Accumulated, PlanType>;
 
     /// Collective and blocking: ranks compare plans and options. Takes memory().bytes() from the resource at
-    /// once, and nothing later. @throws PlanError, BufferError  as DBuffer; CommError  ranks differ
+    /// once, and nothing later. @throws PlanError, BufferError  as DBuffer, or an option out of its range;
+    /// CommError  ranks differ
     template <memory_resource R>
     ShardedStep(const BasicModelPlan<PlanType>& model, MeshType& mesh, R& resource,
                 const StepOptions& options, const E& executor)
         : model_(model)
         , mesh_(mesh)
         , executor_(executor)
-        , options_(options)
+        , options_(detail::checked_options(options, model.name))
         , schedule_(make_schedule(static_cast<std::int64_t>(model.groups.size()), options.schedule))
         , memory_(
               plan_step_memory(model, schedule_, dtype_of<T>, mesh.place().template coordinate<"shard">()))
         , weight_slots_(static_cast<std::size_t>(schedule_.weight_slots))
         , gradient_slots_(static_cast<std::size_t>(schedule_.gradient_slots))
         , trace_(mesh.world().rank(), options.trace_events) {
-        require_finite_norm();
         agree();
         arena_ = std::make_shared<Memory>(resource, static_cast<std::size_t>(memory_.bytes()));
         const auto num_groups = static_cast<std::size_t>(schedule_.num_groups);
@@ -168,32 +168,19 @@ class ShardedStep {
     }
     Memory gradient_memory(std::int64_t slot) const { return weight_memory(schedule_.weight_slots + slot); }
 
-    void require_finite_norm() const {
-        if (!(options_.max_norm >= 0) || !std::isfinite(options_.max_norm))
-            throw BufferError(concat("model '", model_.name, "': a largest norm of ", options_.max_norm,
-                                     " is no limit; 0 is none"));
-    }
-
     void agree() const {
+        std::vector<std::string> lines = detail::describe(options_);
+        lines.push_back(concat("weights in ", ragged::name(dtype_of<T>)));
         detail::Hash hash;
         hash.add(static_cast<std::int64_t>(fingerprint(model_)));
-        for (const std::string& line : described_options())
+        for (const std::string& line : lines)
             hash.add(line);
         detail::agree_on(mesh_.world(), hash.value(), "training steps", [&] {
-            std::vector<std::string> lines = described_options();
             for (const PlanType& each : model_.groups)
                 for (std::string& line : describe(each))
                     lines.push_back(std::move(line));
             return lines;
         });
-    }
-    std::vector<std::string> described_options() const {
-        const ScheduleOptions& options = options_.schedule;
-        return {concat("weights in ", ragged::name(dtype_of<T>)),
-                concat(options.rounds, " rounds, a prefetch of ", options.prefetch, ", ",
-                       options.reshard ? "weights resharded" : "weights kept", ", gradients reduced in ",
-                       options.reduce == ReduceGradients::each_round ? "each round" : "the last round"),
-                concat("gradients limited to ", options_.max_norm), concat("loss scale ", loss_scale())};
     }
 
     template <class Model, class Optimizer>
