@@ -7,6 +7,7 @@
 namespace {
 
 using ragged::LocalCommunicator;
+using Line = ragged::Topology<ragged::Axis<"shard">>;
 
 // A communicator that can gather and nothing else: each capability stands alone.
 struct GatherOnly {
@@ -211,6 +212,102 @@ static_assert(!ragged::group_executor<ExecutorWithoutRunTable>);
 static_assert(!ragged::group_executor<ExecutorWithOtherRunTable>);
 static_assert(!ragged::group_executor<ExecutorWithoutRunCopy>);
 
+// Products of matrices.
+struct Product {
+    static ragged::MemorySpace space() { return {}; }
+    void operator()(ragged::Transpose, ragged::Transpose, std::int64_t, std::int64_t, std::int64_t, float,
+                    const float*, std::int64_t, const float*, std::int64_t, float, float*,
+                    std::int64_t) const {}
+};
+struct ProductWithoutSpace {
+    void operator()(ragged::Transpose, ragged::Transpose, std::int64_t, std::int64_t, std::int64_t, float,
+                    const float*, std::int64_t, const float*, std::int64_t, float, float*,
+                    std::int64_t) const {}
+};
+struct ProductThatChanges : ProductWithoutSpace {
+    static ragged::MemorySpace space() { return {}; }
+    void operator()(ragged::Transpose, ragged::Transpose, std::int64_t, std::int64_t, std::int64_t, float,
+                    const float*, std::int64_t, const float*, std::int64_t, float, float*, std::int64_t) {}
+};
+struct ProductOfDoubles : ProductWithoutSpace {
+    static ragged::MemorySpace space() { return {}; }
+    void operator()(ragged::Transpose, ragged::Transpose, std::int64_t, std::int64_t, std::int64_t, float,
+                    const double*, std::int64_t, const double*, std::int64_t, float, double*,
+                    std::int64_t) const {}
+};
+static_assert(ragged::gemm<ragged::PlainGemm> && ragged::gemm<Product>);
+static_assert(!ragged::gemm<ProductWithoutSpace>);
+static_assert(!ragged::gemm<ProductThatChanges>);
+static_assert(!ragged::gemm<ProductOfDoubles>);
+
+// Optimizers.
+struct Optimizer {
+    template <class T, class Topology>
+    void update(std::span<const ragged::Parameters<T, Topology>>, double) {}
+    std::int64_t state_bytes() const { return 0; }
+    std::int64_t memory_bytes() const { return 0; }
+};
+struct OptimizerWithoutUpdate {
+    std::int64_t state_bytes() const { return 0; }
+    std::int64_t memory_bytes() const { return 0; }
+};
+struct OptimizerWithoutScale : OptimizerWithoutUpdate {
+    template <class T, class Topology>
+    void update(std::span<const ragged::Parameters<T, Topology>>) {}
+};
+struct OptimizerOfFloats : OptimizerWithoutUpdate {
+    void update(std::span<const ragged::Parameters<float, Line>>, double) {}
+};
+struct OptimizerWithoutStateBytes : Optimizer {
+    void state_bytes() const {}
+};
+struct OptimizerWithoutMemoryBytes : Optimizer {
+    void memory_bytes() const {}
+};
+struct OptimizerThatCountsLate : Optimizer {
+    std::int64_t state_bytes() { return 0; } // not of a constant
+};
+static_assert(ragged::optimizer<Optimizer, ragged::bf16, Line>);
+static_assert(ragged::optimizer<ragged::AdamW<Line>, ragged::bf16, Line>);
+static_assert(ragged::optimizer<ragged::Adam8bit<Line>, ragged::bf16, Line>);
+static_assert(ragged::optimizer<ragged::Muon<Line, LocalCommunicator>, ragged::bf16, Line>);
+static_assert(ragged::optimizer<ragged::Shampoo<Line>, ragged::bf16, Line>);
+static_assert(!ragged::optimizer<OptimizerWithoutUpdate, float, Line>);
+static_assert(!ragged::optimizer<OptimizerWithoutScale, float, Line>);
+static_assert(ragged::optimizer<OptimizerOfFloats, float, Line>);
+static_assert(!ragged::optimizer<OptimizerOfFloats, ragged::bf16, Line>);
+static_assert(!ragged::optimizer<OptimizerWithoutStateBytes, float, Line>);
+static_assert(!ragged::optimizer<OptimizerWithoutMemoryBytes, float, Line>);
+static_assert(!ragged::optimizer<OptimizerThatCountsLate, float, Line>);
+static_assert(!ragged::optimizer<ragged::AdamW<Line>, float, ragged::Topology<ragged::Axis<"shard", 2>>>);
+static_assert(!ragged::optimizer<ragged::AdamW<Line>, float, Line, ragged::UnequalPlan>);
+
+// Models that a step runs.
+struct ModelWithoutBackward {
+    template <class Weights>
+    void forward(std::int64_t, std::int64_t, const Weights&) {}
+};
+struct ModelWithoutForward {
+    template <class Weights, class Gradients>
+    void backward(std::int64_t, std::int64_t, const Weights&, Gradients&) {}
+};
+struct Model : ModelWithoutBackward, ModelWithoutForward {};
+struct ModelThatWrites : ModelWithoutForward {
+    template <class Weights>
+    requires(!std::is_const_v<Weights>) void forward(std::int64_t, std::int64_t, Weights&) {}
+};
+struct ModelWithoutRounds {
+    template <class Weights>
+    void forward(std::int64_t, const Weights&) {}
+    template <class Weights, class Gradients>
+    void backward(std::int64_t, const Weights&, Gradients&) {}
+};
+static_assert(ragged::step_model<Model, ragged::bf16, Line>);
+static_assert(!ragged::step_model<ModelWithoutBackward, ragged::bf16, Line>);
+static_assert(!ragged::step_model<ModelWithoutForward, ragged::bf16, Line>);
+static_assert(!ragged::step_model<ModelThatWrites, ragged::bf16, Line>);
+static_assert(!ragged::step_model<ModelWithoutRounds, ragged::bf16, Line>);
+
 // A run is plain numbers in constant expressions too.
 static_assert(ragged::CopyRun{1, 2, 3} == ragged::CopyRun{.from = 1, .to = 2, .elements = 3});
 static_assert(ragged::CopyRun{1, 2, 3} != ragged::CopyRun{2, 1, 3});
@@ -228,7 +325,6 @@ static_assert(sizeof(ragged::bf16) == 2 && std::is_trivially_copyable_v<ragged::
 
 } // namespace
 
-using Line = ragged::Topology<ragged::Axis<"shard">>;
 using Fixed = ragged::Topology<ragged::Axis<"replica", 2>, ragged::Axis<"shard", 64>>;
 static_assert(std::is_empty_v<Fixed>);
 
@@ -243,3 +339,8 @@ template class ragged::TensorView<const float>;
 template class ragged::TensorView<float, ragged::StaticShape<4, 8>>;
 template class ragged::ShardView<const ragged::bf16>;
 template class ragged::CountingResource<ragged::HostResource>;
+template class ragged::AdamW<Line>;
+template class ragged::Adam8bit<Line>;
+template class ragged::Muon<Line, LocalCommunicator>;
+template class ragged::Shampoo<Line>;
+template class ragged::ShardedStep<ragged::bf16, Line, LocalCommunicator>;
