@@ -294,15 +294,8 @@ class Muon {
             const auto side = static_cast<double>(std::max(shape[shape.rank() - 2], shape[shape.rank() - 1]));
             const op::DecayedStep step{static_cast<float>(options.learning_rate * options.weight_decay),
                                        static_cast<float>(options.learning_rate * 0.2 * std::sqrt(side))};
-            const auto run = [&](auto*... weights) {
-                executor_.update(step, piece.elements, detail::at_piece(*of.master, piece),
-                                 static_cast<const float*>(detail::at_piece(*of.gradient, piece)),
-                                 weights...);
-            };
-            if (of.weights != nullptr)
-                run(detail::at_piece(*of.weights, piece));
-            else
-                run();
+            detail::update_piece(step, piece, of, executor_,
+                                 static_cast<const float*>(detail::at_piece(*of.gradient, piece)));
         }
     }
 

@@ -175,17 +175,9 @@ class Shampoo {
                           detail::at_state(group.momentum, group.pieces[block.piece]) + block.at.first, block,
                           static_cast<float*>(group.statistics.data()) + block.statistics,
                           static_cast<float>(scale), new_roots);
-            for (const SubsetPiece& piece : group.pieces) {
-                const auto run = [&](auto*... weights) {
-                    executor_.update(step, piece.elements, detail::at_piece(*of.master, piece),
-                                     static_cast<const float*>(detail::at_state(group.momentum, piece)),
-                                     weights...);
-                };
-                if (of.weights != nullptr)
-                    run(detail::at_piece(*of.weights, piece));
-                else
-                    run();
-            }
+            for (const SubsetPiece& piece : group.pieces)
+                detail::update_piece(step, piece, of, executor_,
+                                     static_cast<const float*>(detail::at_state(group.momentum, piece)));
             adam_.update(adam, index, of);
         }
     }

@@ -68,18 +68,10 @@ class SubsetAdamW {
     template <class T>
     void update(const op::AdamW& step, std::size_t index, const Parameters<T, Topology, PlanType>& of) const {
         const Group& group = groups_[index];
-        for (const SubsetPiece& piece : group.pieces) {
-            const auto run = [&](auto*... weights) {
-                executor_.update(step, piece.elements, detail::at_piece(*of.master, piece),
-                                 detail::at_state(group.first, piece), detail::at_state(group.second, piece),
-                                 static_cast<const float*>(detail::at_piece(*of.gradient, piece)),
-                                 weights...);
-            };
-            if (of.weights != nullptr)
-                run(detail::at_piece(*of.weights, piece));
-            else
-                run();
-        }
+        for (const SubsetPiece& piece : group.pieces)
+            detail::update_piece(step, piece, of, executor_, detail::at_state(group.first, piece),
+                                 detail::at_state(group.second, piece),
+                                 static_cast<const float*>(detail::at_piece(*of.gradient, piece)));
     }
 
     Moment& first_moment(std::size_t group) { return groups_.at(group).first; }

@@ -11,6 +11,7 @@
 
 #include <ragged/buffer/dbuffer.hpp>
 #include <ragged/group/executor.hpp>
+#include <ragged/optim/optimizer.hpp>
 #include <ragged/plan/subset.hpp>
 
 namespace ragged {
@@ -57,6 +58,18 @@ T* at_piece(const DBuffer<T, Topology, State, PlanType>& buffer, const SubsetPie
 template <class T, class Topology, class State, class PlanType>
 T* at_state(const DBuffer<T, Topology, State, PlanType>& buffer, const SubsetPiece& piece) {
     return Values<T>{buffer.region(piece.segment).data() + piece.state_offset, piece.elements}.data;
+}
+
+/// op(master, array..., weights where there are some) for each element of a piece.
+/// @param arrays  the piece's first element in each, executor's space
+template <class Op, class T, class Topology, class PlanType, class E, class... U>
+void update_piece(const Op& op, const SubsetPiece& piece, const Parameters<T, Topology, PlanType>& of,
+                  const E& executor, U*... arrays) {
+    float* const master = at_piece(*of.master, piece);
+    if (of.weights != nullptr)
+        executor.update(op, piece.elements, master, arrays..., at_piece(*of.weights, piece));
+    else
+        executor.update(op, piece.elements, master, arrays...);
 }
 
 } // namespace detail
