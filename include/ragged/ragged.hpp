@@ -136,6 +136,7 @@
 #include <ragged/optim/muon_layout.hpp>
 #include <ragged/optim/newton_schulz.hpp>
 #include <ragged/optim/optimizer.hpp>
+#include <ragged/optim/option_check.hpp>
 #include <ragged/optim/routing.hpp>
 #include <ragged/optim/shampoo.hpp>
 #include <ragged/optim/subset_adamw.hpp>

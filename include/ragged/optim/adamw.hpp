@@ -9,14 +9,14 @@
 //     optimizer.options.learning_rate = schedule(step);
 #pragma once
 
-#include <cmath> // std::pow, std::sqrt, std::isfinite
+#include <cmath> // std::pow, std::sqrt
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include <ragged/group/flat.hpp>
 #include <ragged/optim/optimizer.hpp>
+#include <ragged/optim/option_check.hpp>
 #include <ragged/plan/model_plan.hpp>
 
 namespace ragged {
@@ -37,19 +37,13 @@ namespace detail {
 /// @throws BufferError  an option out of its range, or a scale that is not finite; with either zero padding
 ///         might not stay zero
 inline void check_options(const AdamWOptions& options, double scale) {
-    const auto require = [](bool good, std::string_view what, double found, std::string_view range) {
-        if (!good)
-            throw BufferError(concat("AdamW: ", what, " is ", found, ", it must be ", range));
-    };
-    const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
-    require(is_finite(options.learning_rate), "learning_rate", options.learning_rate, "finite");
-    require(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "in [0, 1)");
-    require(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "in [0, 1)");
-    require(static_cast<float>(options.epsilon) > 0 && is_finite(options.epsilon), "epsilon", options.epsilon,
-            "finite and above 0 as a float");
-    require(is_finite(options.weight_decay) && is_finite(options.learning_rate * options.weight_decay),
-            "weight_decay", options.weight_decay, "finite");
-    require(is_finite(scale), "the scale of the gradient", scale, "finite");
+    const OptionCheck check{"AdamW"};
+    check.rates(options.learning_rate, options.weight_decay);
+    check.below_one("beta1", options.beta1);
+    check.below_one("beta2", options.beta2);
+    check.require(static_cast<float>(options.epsilon) > 0 && is_finite_float(options.epsilon), "epsilon",
+                  options.epsilon, "finite and above 0 as a float");
+    check.finite("the scale of the gradient", scale);
 }
 
 } // namespace detail

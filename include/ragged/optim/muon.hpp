@@ -13,7 +13,7 @@
 #pragma once
 
 #include <algorithm> // std::max
-#include <cmath>     // std::sqrt, std::isfinite
+#include <cmath>     // std::sqrt
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -31,6 +31,7 @@
 #include <ragged/optim/gemm.hpp>
 #include <ragged/optim/muon_layout.hpp>
 #include <ragged/optim/optimizer.hpp>
+#include <ragged/optim/option_check.hpp>
 #include <ragged/optim/subset_adamw.hpp>
 #include <ragged/redistribute/engine_order.hpp>
 #include <ragged/redistribute/redistribution.hpp>
@@ -71,15 +72,9 @@ namespace detail {
 /// @throws BufferError  an option out of its range
 inline void check_options(const MuonOptions& options, double scale) {
     check_options(options.adamw, scale);
-    const auto require = [](bool good, std::string_view what, double found, std::string_view range) {
-        if (!good)
-            throw BufferError(concat("Muon: ", what, " is ", found, ", it must be ", range));
-    };
-    const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
-    require(is_finite(options.learning_rate), "learning_rate", options.learning_rate, "finite");
-    require(options.momentum >= 0 && options.momentum < 1, "momentum", options.momentum, "in [0, 1)");
-    require(is_finite(options.weight_decay) && is_finite(options.learning_rate * options.weight_decay),
-            "weight_decay", options.weight_decay, "finite");
+    const OptionCheck check{"Muon"};
+    check.rates(options.learning_rate, options.weight_decay);
+    check.below_one("momentum", options.momentum);
 }
 
 } // namespace detail

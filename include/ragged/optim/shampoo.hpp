@@ -10,7 +10,7 @@
 #pragma once
 
 #include <algorithm> // std::copy_n, std::max
-#include <cmath>     // std::sqrt, std::pow, std::isfinite
+#include <cmath>     // std::sqrt, std::pow
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,6 +24,7 @@
 #include <ragged/optim/inverse_root.hpp>
 #include <ragged/optim/matrix_blocks.hpp>
 #include <ragged/optim/optimizer.hpp>
+#include <ragged/optim/option_check.hpp>
 #include <ragged/optim/routing.hpp>
 #include <ragged/optim/subset_adamw.hpp>
 #include <ragged/plan/model_plan.hpp>
@@ -58,18 +59,12 @@ namespace detail {
 /// @throws BufferError  an option out of its range
 inline void check_options(const ShampooOptions& options, double scale) {
     check_options(options.adamw, scale);
-    const auto require = [](bool good, std::string_view what, auto found, std::string_view range) {
-        if (!good)
-            throw BufferError(concat("Shampoo: ", what, " is ", found, ", it must be ", range));
-    };
-    const auto is_finite = [](double x) { return std::isfinite(static_cast<float>(x)); };
-    require(is_finite(options.learning_rate), "learning_rate", options.learning_rate, "finite");
-    require(options.momentum >= 0 && options.momentum < 1, "momentum", options.momentum, "in [0, 1)");
-    require(options.beta2 >= 0 && options.beta2 < 1, "beta2", options.beta2, "in [0, 1)");
-    require(options.epsilon >= 1e-6 && options.epsilon < 1, "epsilon", options.epsilon, "in [1e-6, 1)");
-    require(is_finite(options.weight_decay) && is_finite(options.learning_rate * options.weight_decay),
-            "weight_decay", options.weight_decay, "finite");
-    require(options.root_interval >= 1, "root_interval", options.root_interval, "at least 1");
+    const OptionCheck check{"Shampoo"};
+    check.rates(options.learning_rate, options.weight_decay);
+    check.below_one("momentum", options.momentum);
+    check.below_one("beta2", options.beta2);
+    check.require(options.epsilon >= 1e-6 && options.epsilon < 1, "epsilon", options.epsilon, "in [1e-6, 1)");
+    check.require(options.root_interval >= 1, "root_interval", options.root_interval, "at least 1");
 }
 
 } // namespace detail
