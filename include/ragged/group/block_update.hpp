@@ -8,7 +8,6 @@
 
 #include <algorithm> // std::min
 #include <cstdint>
-#include <type_traits>
 
 #include <ragged/group/block_body.hpp>
 #include <ragged/group/executor.hpp>

@@ -21,8 +21,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <ragged/comm/held_memory.hpp>

@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 

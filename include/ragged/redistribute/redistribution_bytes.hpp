@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ragged/group/host_executor.hpp>
 #include <ragged/redistribute/stage.hpp>

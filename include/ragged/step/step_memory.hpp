@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm> // std::max
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
