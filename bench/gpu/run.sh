@@ -47,7 +47,10 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DRAGGED_GPU_ARCHITECTURES="$c
     -DRAGGED_BUILD_EXAMPLES=OFF >/dev/null
 targets="gpu_bench gpu.group gpu.memory"
 if cmake --build "$build" --target help | grep -q nccl_bench; then
-    targets="$targets gpu.nccl gpu.redistribution nccl_bench"
+    targets="$targets gpu.nccl gpu.redistribution gpu.step nccl_bench"
+    if cmake --build "$build" --target help | grep -q gpu.muon; then
+        targets="$targets gpu.muon"
+    fi
 fi
 # Unquoted: one word each.
 # shellcheck disable=SC2086
@@ -63,6 +66,10 @@ part "tests: memory" "$build/tests/gpu/gpu.memory"
 if [ -x "$build/bench/gpu/nccl_bench" ]; then
     part "tests: NCCL on one rank" "$build/tests/gpu/gpu.nccl"
     part "tests: redistribution" "$build/tests/gpu/gpu.redistribution"
+    part "tests: training steps" "$build/tests/gpu/gpu.step"
+    if [ -x "$build/tests/gpu/gpu.muon" ]; then
+        part "tests: Muon" "$build/tests/gpu/gpu.muon"
+    fi
     part "NCCL on one rank" "$build/bench/gpu/nccl_bench"
 else
     printf '\n## NCCL\n\nskipped: NCCL was not found\n' >>"$page"
