@@ -184,6 +184,38 @@ TEST_CASE("a rule of one's own, and a model without matrices") {
     }));
 }
 
+TEST_CASE("an optimizer goes on from a state that was kept") {
+    const ragged::ModelPlan model = support::small_model(2);
+    CHECK_NOTHROW(ragged::run_ranks(2, [&](LocalCommunicator world) {
+        ragged::Mesh mesh(Line(2), world);
+        ragged::HostResource memory;
+        ragged::Muon kept(model, mesh, memory, {}), next(model, mesh, memory, {});
+        support::TrainedModel<Line> rank(model, mesh, false), other(model, mesh, false);
+        for (std::uint32_t n = 1; n <= 2; ++n)
+            rank.step(kept, n);
+        const auto copy = [](const auto& from, auto& to) {
+            for (std::int64_t segment = 0; segment < from.num_segments(); ++segment)
+                std::copy(from.region(segment).begin(), from.region(segment).end(),
+                          to.region(segment).begin());
+        };
+        for (std::size_t group = 0; group < model.groups.size(); ++group) {
+            copy(rank.masters[group], other.masters[group]);
+            copy(kept.momentum(group), next.momentum(group));
+            copy(kept.adamw().first_moment(group), next.adamw().first_moment(group));
+            copy(kept.adamw().second_moment(group), next.adamw().second_moment(group));
+        }
+        next.set_steps(kept.steps());
+        rank.step(kept, 3);
+        other.step(next, 3);
+        for (std::size_t group = 0; group < model.groups.size(); ++group)
+            for (std::int64_t segment = 0; segment < rank.masters[group].num_segments(); ++segment) {
+                const auto found = other.masters[group].region(segment),
+                           wanted = rank.masters[group].region(segment);
+                expect(std::equal(found.begin(), found.end(), wanted.begin()), "equal masters");
+            }
+    }));
+}
+
 TEST_CASE("what does not fit is refused before anything changes") {
     const ragged::ModelPlan model = support::small_model(2), other = support::small_model(1);
     struct Elsewhere : ragged::PlainGemm {

@@ -180,6 +180,39 @@ TEST_CASE("roots are computed every so many steps") {
     CHECK(optimizer.steps() == 7);
 }
 
+TEST_CASE("an optimizer goes on from a state that was kept") {
+    const ragged::ModelPlan model = support::small_model(2);
+    const Place place(Line(2), 1);
+    ragged::HostResource memory;
+    Shampoo kept(model, place, memory, quick), next(model, place, memory, quick);
+    support::TrainedModel<Line> rank(model, place, false), other(model, place, false);
+    for (std::uint32_t n = 1; n <= 4; ++n) // the roots of the fourth step are those of the third
+        rank.step(kept, n);
+    const auto copy = [](auto from, auto to) { std::copy(from.begin(), from.end(), to.begin()); };
+    for (std::size_t group = 0; group < model.groups.size(); ++group) {
+        for (std::int64_t segment = 0; segment < rank.masters[group].num_segments(); ++segment) {
+            copy(rank.masters[group].region(segment), other.masters[group].region(segment));
+            copy(kept.momentum(group).region(segment), next.momentum(group).region(segment));
+            copy(kept.adamw().first_moment(group).region(segment),
+                 next.adamw().first_moment(group).region(segment));
+            copy(kept.adamw().second_moment(group).region(segment),
+                 next.adamw().second_moment(group).region(segment));
+        }
+        copy(kept.statistics(group), next.statistics(group));
+    }
+    next.set_steps(kept.steps());
+    for (std::uint32_t n = 5; n <= 6; ++n) {
+        rank.step(kept, n);
+        other.step(next, n);
+        for (std::size_t group = 0; group < model.groups.size(); ++group)
+            for (std::int64_t segment = 0; segment < rank.masters[group].num_segments(); ++segment) {
+                const auto found = other.masters[group].region(segment),
+                           wanted = rank.masters[group].region(segment);
+                CHECK(std::equal(found.begin(), found.end(), wanted.begin()));
+            }
+    }
+}
+
 TEST_CASE("tensors are taken by the size of their blocks, the others have the bits of AdamW") {
     const ragged::ModelPlan model = support::small_model(2);
     for (std::int64_t index = 0; index < 2; ++index) {
