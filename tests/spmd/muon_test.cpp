@@ -180,7 +180,7 @@ TEST_CASE("a rule of one's own, and a model without matrices") {
         const auto everything = [](std::string_view, const ragged::PlacedTensor&) { return true; };
         const std::string message = support::message_of(
             [&] { ragged::Muon(model, mesh, memory, {}, ragged::PlainGemm{}, everything); });
-        expect(message == "task 'norm': shape 11 is no matrix", message);
+        expect(message == "group 'layers.0': tensor 'norm' of shape 11 is no matrix", message);
     }));
 }
 

@@ -66,6 +66,10 @@ class MuonLayout {
         std::vector<std::vector<RootTask>> of_group;
         std::vector<RootTask> tasks;
         for (const PlanType& plan : model.groups) {
+            for (const PlacedTensor& tensor : plan.tensors)
+                if (tensor.spec.shape.rank() < 2 && rule(plan.name, tensor))
+                    throw PlanError(concat("group '", plan.name, "': tensor '", tensor.full_name(),
+                                           "' of shape ", to_string(tensor.spec.shape), " is no matrix"));
             of_group.push_back(root_tasks(PlanLayout(plan, topology), taken_by(rule, plan)));
             tasks.insert(tasks.end(), of_group.back().begin(), of_group.back().end());
         }
