@@ -107,7 +107,8 @@ struct Adam8bit {
 
 /// See optimizer. Holds the codes of both moments of every group and their scales. Local; where it runs and
 /// when it is done is the executor's matter, see flat.hpp. A gradient that is not finite spoils its whole
-/// block, and for good: the step skips those. Padding stays zero.
+/// block, and for good: the step skips those. A finite one of 2^64 or more, whose square is infinite, does
+/// too: limit the norm. Padding stays zero.
 template <class Topology, class PlanType = Plan, group_executor E = HostExecutor>
 class Adam8bit {
   public:

@@ -107,7 +107,7 @@ struct AdamW {
 /// See optimizer. Holds both moments of every group, in float. Local: no rank waits for another, and an
 /// element has the same bits for any number of ranks. Where it runs and when it is done is the executor's
 /// matter, see flat.hpp. A gradient that is not finite makes its own element not finite; the step skips
-/// those.
+/// those. A finite one of 2^64 or more, whose square is infinite, stops its element for good: limit the norm.
 template <class Topology, class PlanType = Plan, group_executor E = HostExecutor>
 class AdamW {
   public:
