@@ -103,7 +103,8 @@ class ShardedStep {
     double loss_scale() const { return options_.loss_scale.scale; }
 
     const Master& master(std::int64_t group) const { return masters_[checked(group)]; }
-    /// To write to between steps: weights are cast anew then.
+    /// To write to between steps: weights are cast anew then. Ask again after each run; what is written by
+    /// way of an older reference may not reach the weights.
     Master& master(std::int64_t group) {
         kept_[checked(group)].reset();
         return masters_[checked(group)];
