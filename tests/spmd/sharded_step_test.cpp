@@ -129,7 +129,8 @@ TEST_CASE("communication in the background changes nothing") {
 }
 
 TEST_CASE("replicas train on their own micro-batches and stay equal") {
-    for (const auto& [replicas, shards] : {std::pair{2, 2}, {3, 1}, {1, 3}, {2, 3}}) {
+    for (const auto& grid : {std::pair{2, 2}, {3, 1}, {1, 3}, {2, 3}}) {
+        const int replicas = grid.first, shards = grid.second; // lambdas of clang 14 name no bindings
         CAPTURE(replicas);
         CAPTURE(shards);
         const ragged::ModelPlan model = support::plan_step_groups(shards);
