@@ -197,8 +197,9 @@ TEST_CASE("without a prefetch there is one slot of each kind, and nothing runs b
 }
 
 TEST_CASE("numbers that make no step are refused") {
-    for (const auto& [groups, options] :
+    for (const auto& wrong :
          {std::pair<std::int64_t, ScheduleOptions>{0, {}}, {1, {.rounds = 0}}, {1, {.prefetch = -1}}})
-        CHECK(support::contains(support::message_of([&] { ragged::make_schedule(groups, options); }),
-                                "a step takes at least 1 group, 1 round and a prefetch of 0, got "));
+        CHECK(
+            support::contains(support::message_of([&] { ragged::make_schedule(wrong.first, wrong.second); }),
+                              "a step takes at least 1 group, 1 round and a prefetch of 0, got "));
 }
