@@ -1,7 +1,7 @@
 // expect: ragged: an exact sum takes squares of up to 32-bit elements
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/group/flat.hpp>
 
 using Line = ragged::Topology<ragged::Axis<"shard">>;
 

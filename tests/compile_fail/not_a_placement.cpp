@@ -1,7 +1,7 @@
 // expect: a placement is Replicate, Partial<op>, Shard<dim>, or a ragged rule
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/layout/static_layout.hpp>
 
 using Plane = ragged::Topology<ragged::Axis<"replica">, ragged::Axis<"shard">>;
 

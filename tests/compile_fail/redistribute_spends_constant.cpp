@@ -1,7 +1,8 @@
 // expect: this redistribution reduces in its source array, whose values are spent
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/comm/local_communicator.hpp>
+#include <ragged/redistribute/redistribution.hpp>
 
 using Line = ragged::Topology<ragged::Axis<"shard">>;
 using World = ragged::Mesh<Line, ragged::LocalCommunicator>;

@@ -1,7 +1,7 @@
 // expect: the tensor lies in slices
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/plan/static_plan.hpp>
 
 constexpr ragged::Group layer{
     ragged::Tensor{"experts", {4, 8, 16}, ragged::rows(8), ragged::DType::bf16, 0, true}};

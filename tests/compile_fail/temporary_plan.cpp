@@ -1,7 +1,8 @@
 // expect: use of deleted function|call to deleted constructor
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/comm/collectives.hpp>
+#include <ragged/comm/local_communicator.hpp>
 
 using Line = ragged::Topology<ragged::Axis<"shard">>;
 using World = ragged::Mesh<Line, ragged::LocalCommunicator>;

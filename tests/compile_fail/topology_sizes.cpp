@@ -1,7 +1,8 @@
 // expect: give one size for each axis whose size is not in its type
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/comm/collectives.hpp>
+#include <ragged/comm/local_communicator.hpp>
 
 using Line = ragged::Topology<ragged::Axis<"shard">>;
 using World = ragged::Mesh<Line, ragged::LocalCommunicator>;

@@ -1,7 +1,7 @@
 // expect: one axis cuts a tensor by blocks
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/layout/static_layout.hpp>
 
 using Plane = ragged::Topology<ragged::Axis<"replica">, ragged::Axis<"shard">>;
 

@@ -1,7 +1,9 @@
 // expect: call gather(std::move(buffer), mesh).wait() first
 // SPDX-FileCopyrightText: 2026 The ragged authors
 // SPDX-License-Identifier: Apache-2.0
-#include <ragged/ragged.hpp>
+#include <ragged/comm/collectives.hpp>
+#include <ragged/comm/local_communicator.hpp>
+#include <ragged/view/tensor_view.hpp>
 
 using Line = ragged::Topology<ragged::Axis<"shard">>;
 using World = ragged::Mesh<Line, ragged::LocalCommunicator>;
