@@ -123,7 +123,6 @@ class Muon {
         const Place<Topology>& place = mesh.place();
         const Layout layout(model, place.topology, rule);
         routing_ = layout.routing();
-        memory_bytes_ = planned_bytes(model, place, rule);
         for (const PlanType& plan : model.groups) {
             model_.push_back({&plan, place.template coordinate<"shard">()});
             groups_.emplace_back(plan, detail::taken_by(rule, plan), place, memory);
@@ -131,6 +130,7 @@ class Muon {
         }
         const auto space = detail::MuonSpace::of<E>(layout, place.rank, place.topology.num_ranks());
         space_ = std::make_shared<Memory>(memory, static_cast<std::size_t>(space.bytes));
+        table_bytes_ = space.tables;
         work_ = at(space.work);
         const auto staging = [&](std::int64_t offset, std::int64_t bytes) {
             return Memory::adopt(at(offset), static_cast<std::size_t>(bytes), memory.space());
@@ -206,20 +206,18 @@ class Muon {
             bytes += static_cast<std::int64_t>(group.momentum.bytes());
         return bytes;
     }
-    std::int64_t memory_bytes() const noexcept { return memory_bytes_; }
+    std::int64_t memory_bytes() const noexcept {
+        return state_bytes() + static_cast<std::int64_t>(space_->bytes()) + table_bytes_;
+    }
 
   private:
     /// The momentum of the matrices of a group.
-    struct Group {
+    struct Group : detail::PlanSubset {
         template <class Wanted, class R>
         Group(const PlanType& of, const Wanted& wanted, const Place<Topology>& place, R& memory)
-            : plan(subset(of, wanted))
-            , pieces(subset_pieces(of, plan, wanted, place.template coordinate<"shard">()))
+            : PlanSubset(of, wanted, place.template coordinate<"shard">())
             , momentum(plan, place, memory) {}
-        Group(const Group&) = delete; // the buffer refers to its plan
 
-        UnequalPlan plan;
-        std::vector<SubsetPiece> pieces;
         Momentum momentum;
     };
     struct Owned {
@@ -239,7 +237,7 @@ class Muon {
         std::optional<typename Move::Handle> collecting, returning;
         const auto collect = [&](const Travelling& matrices) {
             add_to_momentum(matrices.group, parameters[matrices.group], scale);
-            order_mover();
+            detail::order_behind(mover_, executor_);
             static_cast<void>(collecting.emplace(matrices.collect.start(
                 parameters[matrices.group].gradient->segment_data(0), matrices.array)));
         };
@@ -262,7 +260,7 @@ class Muon {
                                   product_, executor_);
             if (returning)
                 arrive(travelling_[i - 1]);
-            order_mover();
+            detail::order_behind(mover_, executor_);
             static_cast<void>(returning.emplace(matrices.give_back.start(
                 matrices.array, parameters[matrices.group].gradient->segment_data(0))));
         }
@@ -292,13 +290,6 @@ class Muon {
         }
     }
 
-    /// What the mover does from now on comes behind what the executor does.
-    void order_mover() const {
-        if constexpr (detail::on_stream<Communicator, E>)
-            if (!(mover_.stream() == executor_.stream()))
-                mover_.stream().wait_for(executor_.stream());
-    }
-
     void* at(std::int64_t offset) const { return static_cast<std::byte*>(space_->data()) + offset; }
 
     void require_spaces(MemorySpace memory) const {
@@ -326,7 +317,7 @@ class Muon {
     std::shared_ptr<Memory> space_; // arrays of owners, workspace, staging memory
     void* work_ = nullptr;
     std::vector<Travelling> travelling_; // groups that have matrices
-    std::int64_t memory_bytes_ = 0;
+    std::int64_t table_bytes_ = 0;       // of the redistributions
     std::int64_t steps_ = 0;
 };
 

@@ -126,7 +126,6 @@ class Shampoo {
         }
         root_ = next;
         root_work_ = next + largest.side * largest.side;
-        memory_bytes_ = planned_bytes(model, place, rule);
     }
     template <memory_resource R, class... More>
     Shampoo(const BasicModelPlan<PlanType>&&, const Place<Topology>&, R&, const More&...) = delete;
@@ -196,9 +195,14 @@ class Shampoo {
     void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
 
     std::int64_t state_bytes() const noexcept {
-        return memory_bytes_ - static_cast<std::int64_t>(work_.bytes());
+        std::int64_t bytes = adam_.state_bytes();
+        for (const Group& group : groups_)
+            bytes += static_cast<std::int64_t>(group.momentum.bytes() + group.statistics.bytes());
+        return bytes;
     }
-    std::int64_t memory_bytes() const noexcept { return memory_bytes_; }
+    std::int64_t memory_bytes() const noexcept {
+        return state_bytes() + static_cast<std::int64_t>(work_.bytes());
+    }
 
   private:
     static constexpr std::int64_t float_bytes = sizeof(float);
@@ -223,11 +227,10 @@ class Shampoo {
         std::int64_t statistics; // elements from the start of those of the group
     };
     /// This rank's blocks of the tensors that are taken.
-    struct BlocksOf {
+    struct BlocksOf : detail::PlanSubset {
         template <class Wanted>
         BlocksOf(const PlanType& of, const Wanted& wanted, std::int64_t rank)
-            : plan(subset(of, wanted))
-            , pieces(subset_pieces(of, plan, wanted, rank)) {
+            : PlanSubset(of, wanted, rank) {
             for (const PlacedTensor& tensor : plan.tensors)
                 if (tensor.elements() > 0 && !block_sides(tensor.spec))
                     throw PlanError(concat("group '", of.name, "': tensor '", tensor.full_name(),
@@ -245,8 +248,6 @@ class Shampoo {
             }
         }
 
-        UnequalPlan plan;
-        std::vector<SubsetPiece> pieces;
         std::vector<OwnedBlock> blocks;
         std::int64_t statistics_elems = 0;
         Sides sides;
@@ -255,9 +256,8 @@ class Shampoo {
         template <class Wanted, class R>
         Group(const PlanType& of, const Wanted& wanted, const Place<Topology>& place, R& memory)
             : BlocksOf(of, wanted, place.template coordinate<"shard">())
-            , momentum(BlocksOf::plan, place, memory)
+            , momentum(this->plan, place, memory)
             , statistics(memory, static_cast<std::size_t>(BlocksOf::statistics_elems * float_bytes)) {}
-        Group(const Group&) = delete; // the buffer refers to its plan
 
         Momentum momentum;
         Memory statistics;
@@ -317,7 +317,6 @@ class Shampoo {
     Memory work_;
     float *gradient_ = nullptr, *half_ = nullptr, *direction_ = nullptr, *root_ = nullptr,
           *root_work_ = nullptr;
-    std::int64_t memory_bytes_ = 0;
     std::int64_t steps_ = 0;
 };
 

@@ -83,17 +83,13 @@ class SubsetAdamW {
     }
 
   private:
-    struct Group {
+    struct Group : detail::PlanSubset {
         template <class Wanted, class R>
         Group(const PlanType& of, const Wanted& wanted, const Place<Topology>& place, R& memory)
-            : plan(subset(of, wanted))
-            , pieces(subset_pieces(of, plan, wanted, place.template coordinate<"shard">()))
+            : PlanSubset(of, wanted, place.template coordinate<"shard">())
             , first(plan, place, memory)
             , second(plan, place, memory) {}
-        Group(const Group&) = delete; // buffers refer to its plan
 
-        UnequalPlan plan;
-        std::vector<SubsetPiece> pieces;
         Moment first, second;
     };
 

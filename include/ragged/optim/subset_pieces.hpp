@@ -49,6 +49,20 @@ std::vector<SubsetPiece> subset_pieces(const BasicPlan<SegmentType>& plan, const
 
 namespace detail {
 
+/// Some tensors of a plan on one rank: what a state of theirs lies over, and where the pieces are. Buffers
+/// refer to the plan, so it stays where it is.
+struct PlanSubset {
+    template <class PlanType, class Wanted>
+    PlanSubset(const PlanType& of, const Wanted& wanted, std::int64_t shard_rank)
+        : plan(subset(of, wanted))
+        , pieces(subset_pieces(of, plan, wanted, shard_rank)) {}
+    PlanSubset(const PlanSubset&) = delete;
+    PlanSubset& operator=(const PlanSubset&) = delete;
+
+    UnequalPlan plan;
+    std::vector<SubsetPiece> pieces;
+};
+
 /// The elements of a piece in a buffer over the plan, and in one over the subset. (By way of Values, so that
 /// nvcc can name their type.)
 template <class T, class Topology, class State, class PlanType>

@@ -29,12 +29,13 @@ inline constexpr bool can_be_ordered = on_stream<Communicator, E> || !requires(c
     executor.stream();
 };
 
-/// What the communicator starts from now on comes behind the executor's work so far. Does not block.
-template <class Communicator, class E>
-void order_behind(Communicator& communicator, const E& executor) {
-    if constexpr (on_stream<Communicator, E>)
-        if (!(communicator.stream() == executor.stream()))
-            communicator.stream().wait_for(executor.stream());
+/// What `next`, a communicator or another executor, starts from now on comes behind the executor's work so
+/// far. Does not block.
+template <class Next, class E>
+void order_behind(const Next& next, const E& executor) {
+    if constexpr (requires { next.stream().wait_for(executor.stream()); })
+        if (!(next.stream() == executor.stream()))
+            next.stream().wait_for(executor.stream());
 }
 
 /// What the executor does from now on comes behind `operation`, a completion or a handle: by its stream, or
